@@ -1,0 +1,1 @@
+"""Catalogs: where partitions are seen. No Airflow here."""

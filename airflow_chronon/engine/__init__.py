@@ -1,0 +1,1 @@
+"""Runners: who does the work of a run. No Airflow here."""

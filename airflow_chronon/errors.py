@@ -1,0 +1,60 @@
+"""What can be wrong, as values: every message carries the conf, the value, the rule and the remedy as fields.
+
+A :class:`Fault` is one broken rule. Readers collect faults and raise once; the edges print them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One broken rule of one conf, setting, label or command line."""
+
+    rule: str  #: the number in the table of rules, such as ``C13``; ``input`` for a file that cannot be read
+    field: str  #: where it stands, such as ``sources[0].events.query``
+    message: str  #: what is wrong, the value included
+    remedy: str = ""  #: what to do about it
+
+    def __str__(self) -> str:
+        where = f"{self.field}: " if self.field else ""
+        remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""
+        return f"{where}{self.message} ({self.rule}).{remedy}"
+
+    def under(self, prefix: str) -> Fault:
+        """The same fault with its field placed below ``prefix``."""
+        return replace(self, field=f"{prefix}.{self.field}" if self.field else prefix)
+
+
+class ChrononError(Exception):
+    """A user-facing error: its text is one sentence and its parts are fields."""
+
+    def __init__(self, fault: Fault, *, conf: str = "") -> None:
+        self.fault, self.conf = fault, conf
+        super().__init__(f"{conf}: {fault}" if conf else str(fault))
+
+
+class Rejected(ChrononError):
+    """Every fault that was found in one conf, file or setting, raised once."""
+
+    def __init__(self, faults: Iterable[Fault], *, conf: str = "") -> None:
+        self.faults = tuple(faults)
+        if not self.faults:
+            raise ValueError("Rejected needs at least one fault")
+        super().__init__(self.faults[0], conf=conf)
+        lines = "; ".join(str(fault) for fault in self.faults)
+        self.args = (f"{conf}: {lines}" if conf else lines,)
+
+
+class CatalogError(ChrononError):
+    """A catalog cannot answer: no rights, a missing extra, a table of another shape."""
+
+
+class JobFailed(ChrononError):
+    """The work of a run ended badly; the text says how."""
+
+
+class JobRefused(JobFailed):
+    """A runner cannot do this job at all; said before any work is done."""
