@@ -294,7 +294,6 @@ def _settings(*, home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__DATABASE__CHECK_MIGRATIONS": "False",  # done by start(), once
         "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
         "AIRFLOW__SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE": "500",
-        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         "PYTHONUNBUFFERED": "1",
     }
 
