@@ -134,8 +134,10 @@ class LocalAirflow:
 
         Raises :class:`AirflowNotRunning` when a process ends early or ``timeout`` seconds have passed.
         """
+        if free_port(preferred=self.port) != self.port:
+            raise AirflowNotRunning(f"port {self.port} of {HOST} is in use; choose another")
         self.home.mkdir(parents=True, exist_ok=True)
-        end_processes(processes_marked(variable=MARK, value=str(self.home)), grace=5)
+        self.end_predecessors()
         self._write_password()
         # the api-server spends ten seconds on imports before it asks the database anything
         self.start_component(Component.API_SERVER)
@@ -155,6 +157,10 @@ class LocalAirflow:
             self._sessions.clear()
         atexit.unregister(self.stop)
         self._signals.close()
+
+    def end_predecessors(self) -> None:
+        """End what a supervisor that was killed (SIGKILL) left running in this home."""
+        end_processes(processes_marked(variable=MARK, value=str(self.home)), grace=5)
 
     def start_component(self, component: Component) -> None:
         """Start one component; it need not be healthy yet when this returns."""
@@ -295,6 +301,7 @@ def _settings(*, home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
         "AIRFLOW__SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE": "500",
         "PYTHONUNBUFFERED": "1",
+        "SPT_NOENV": "1",  # Airflow's process titles would overwrite the environment that MARK is read from
     }
 
 

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -118,6 +117,25 @@ def test_the_commands_and_checks_are_command_lines_that_airflow_parses() -> None
     )
     done = subprocess.run([sys.executable, "-c", program, json.dumps(lines)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_api_server_takes_the_admin_password_from_the_environment(tmp_path: Path) -> None:
+    shim = tmp_path / "airflow"
+    shim.write_text('#!/bin/sh\necho "$@" "${ADMIN_PASSWORD-no password in the environment}"\n')
+    shim.chmod(0o755)
+    passwords = tmp_path / "passwords.json"
+    environment = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "ADMIN_PASSWORD": 'a "quoted" one',
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
+    }
+    _, *arguments = services()["api-server"]["entrypoint"]
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "api-server no password in the environment"
+    assert json.loads(passwords.read_text()) == {"admin": 'a "quoted" one'}
+    assert passwords.stat().st_mode & 0o077 == 0
 
 
 def test_the_image_is_built_from_public_names_and_the_lock_with_hashes() -> None:
