@@ -22,6 +22,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import httpx
 from sessions import (
@@ -33,6 +34,9 @@ from sessions import (
     processes_of,
     start_session,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 HOST = "127.0.0.1"
 USER = "admin"
@@ -115,7 +119,7 @@ class LocalAirflow:
         self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database or f"sqlite:///{self.home / 'airflow.db'}"
         self.environment |= dict(settings or {})
 
-    def __enter__(self) -> LocalAirflow:
+    def __enter__(self) -> Self:
         self._signals.enter_context(exit_on_sigterm())
         try:
             self.start()
