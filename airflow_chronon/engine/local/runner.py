@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 #: What computes each kind of conf in each mode. GroupBys and Joins join here.
 _COMPUTATIONS: Mapping[tuple[str, str], Callable[[], Computation]] = {("staging_query", "backfill"): StagingQueryComputation}
+_INTERRUPT_SECONDS = 0.2
 _KINDS = {"staging_query": "staging queries", "group_by": "GroupBys", "join": "Joins"}
 
 
@@ -49,6 +50,8 @@ class LocalRunner:
         computation = self._computation(job)
         if job.window is None:
             raise NothingToWrite(conf=job.conf)
+        if self._stopped.is_set():
+            raise _stopped(job)
         try:
             duckdb = optional("duckdb", needed_for="the embedded engine")
             check_table_name(job.table)
@@ -62,10 +65,13 @@ class LocalRunner:
             with ThreadPoolExecutor(1, thread_name_prefix="chronon-local") as pool:
                 work = pool.submit(self._work, job, computation, connection, log)
                 try:
-                    work.result()
-                except BaseException:
-                    self.stop()  # a signal's exception, or the work's own: the thread ends before this returns
-                    raise
+                    while not wait({work}, timeout=_INTERRUPT_SECONDS).done:
+                        if self._stopped.is_set():
+                            connection.interrupt()  # again: one that comes between two statements is lost
+                finally:
+                    if not work.done():  # an exception from a signal handler: the thread ends before this returns
+                        self.stop()
+                work.result()
         finally:
             self._connection = None
             connection.close()
