@@ -21,10 +21,14 @@ def _filesystem(settings: Mapping[str, object]) -> PartitionCatalog:
         faults.append(_fault("landed", f"{landed!r} is not known", f"use {' or '.join(names)}"))
     options = settings.get("storage_options")
     if options is not None and not isinstance(options, Mapping):
-        faults.append(_fault("storage_options", f"{options!r} is no mapping", "give the options of the fsspec filesystem by name"))
+        faults.append(
+            _fault("storage_options", f"{options!r} is no mapping", "give the options of the fsspec filesystem by name")
+        )
     if faults:
         raise Rejected(faults)
-    return FilesystemCatalog(str(root), landed=LandedWhen(landed), storage_options=options if isinstance(options, Mapping) else {})
+    return FilesystemCatalog(
+        str(root), landed=LandedWhen(landed), storage_options=options if isinstance(options, Mapping) else {}
+    )
 
 
 #: Every kind of catalog and what builds it from its settings.
@@ -44,7 +48,9 @@ def build_catalog(settings: Mapping[str, object]) -> PartitionCatalog:
 
 def _unknown_keys(settings: Mapping[str, object], *, allowed: tuple[str, ...]) -> list[Fault]:
     unknown = [key for key in settings if key not in ("kind", *allowed)]
-    return [_fault(str(key), f"the key {key!r} is not known", f"allowed are kind, {', '.join(allowed)}") for key in unknown]
+    return [
+        _fault(str(key), f"the key {key!r} is not known", f"allowed are kind, {', '.join(allowed)}") for key in unknown
+    ]
 
 
 def _fault(key: str, message: str, remedy: str) -> Fault:

@@ -32,7 +32,9 @@ class FilesystemCatalog:
     root: str  #: a path, or a URL that fsspec knows, such as ``s3://bucket/warehouse``
     landed: LandedWhen = LandedWhen.ANY_FILE
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    _newest: dict[tuple[str, str], dict[StoredFile, Instant | None]] = field(default_factory=dict, init=False, repr=False)
+    _newest: dict[tuple[str, str], dict[StoredFile, Instant | None]] = field(
+        default_factory=dict, init=False, repr=False
+    )
     _opened: Storage | None = field(default=None, init=False, repr=False)
 
     @property
@@ -77,7 +79,9 @@ class FilesystemCatalog:
         self._newest[table, column] = current
         return max((value for value in current.values() if value is not None), default=None)
 
-    def _read(self, table: str, column: str, files: Iterable[StoredFile]) -> dict[StoredFile, Instant | NoSuchColumn | None]:
+    def _read(
+        self, table: str, column: str, files: Iterable[StoredFile]
+    ) -> dict[StoredFile, Instant | NoSuchColumn | None]:
         def read(file: StoredFile) -> tuple[StoredFile, Instant | NoSuchColumn | None] | None:
             try:
                 with self.storage.open(table, file.path) as opened:
@@ -101,7 +105,9 @@ class FilesystemCatalog:
         storage = self.storage
         if not isinstance(storage, LocalStorage):
             message = f"a triggerExpr cannot be evaluated over the root {self.root!r}, which is not on this machine"
-            raise _about(table, CatalogError(Fault("C19", "triggerExpr", message, "remove the triggerExpr, or use a local root")))
+            raise _about(
+                table, CatalogError(Fault("C19", "triggerExpr", message, "remove the triggerExpr, or use a local root"))
+            )
         duckdb = optional("duckdb", needed_for="evaluating a triggerExpr")
         try:
             optional("sqlglot", needed_for="evaluating a triggerExpr")

@@ -43,7 +43,12 @@ def is_data_file(name: str) -> bool:
         return False
     if is_partition_folder(name) and "." not in name.partition("=")[2]:
         raise CatalogError(
-            Fault("catalog", "", f"{name!r} is a file where a partition folder should be", "move the file out of the table")
+            Fault(
+                "catalog",
+                "",
+                f"{name!r} is a file where a partition folder should be",
+                "move the file out of the table",
+            )
         )
     return True
 

@@ -76,7 +76,12 @@ def _meaning(column: Any, name: str, place: str) -> Callable[[int], Instant] | N
         return lambda raw: raw // 1_000
     shown = physical.lower() if logical in ("None", None) else str(logical).lower()
     raise CatalogError(
-        Fault("C18", name, f"the column {name!r} of {place} is of type {shown}, which is no time", "use a timestamp, a date or epoch milliseconds")
+        Fault(
+            "C18",
+            name,
+            f"the column {name!r} of {place} is of type {shown}, which is no time",
+            "use a timestamp, a date or epoch milliseconds",
+        )
     )
 
 
@@ -84,7 +89,9 @@ def _read_newest(opened: Any, *, group: int, column: str) -> list[Instant]:
     """Read the column itself, for files written without statistics."""
     arrow = optional("pyarrow", needed_for="reading Parquet")
     compute = optional("pyarrow.compute", needed_for="reading Parquet")
-    table = opened.read_row_group(group, columns=[name for name in opened.schema_arrow.names if name.casefold() == column.casefold()])
+    table = opened.read_row_group(
+        group, columns=[name for name in opened.schema_arrow.names if name.casefold() == column.casefold()]
+    )
     newest = compute.max(table.column(0))
     if not newest.is_valid:
         return []

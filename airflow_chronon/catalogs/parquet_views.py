@@ -47,7 +47,9 @@ class ParquetViews:
 
     storage: LocalStorage
 
-    def bind(self, connection: duckdb.DuckDBPyConnection, tables: Iterable[TableName], *, by_name: bool = False) -> None:
+    def bind(
+        self, connection: duckdb.DuckDBPyConnection, tables: Iterable[TableName], *, by_name: bool = False
+    ) -> None:
         """Create (or replace) one view per table. ``by_name`` reads the footer of every file and unites their columns;
         otherwise the newest file's columns count. Raises :class:`UnknownTable` before any view is made."""
         for table, files in [(table, self._files(table)) for table in dict.fromkeys(tables)]:

@@ -56,7 +56,9 @@ def read_query(text: str, *, field: str, known: Collection[str] = ()) -> SparkQu
 
     if not isinstance(statement, exp.Query):
         kind = statement.key.upper()
-        raise UnreadableSql(Fault("sql", field, f"a query must be one SELECT, this is {_article(kind)} {kind}", "write a SELECT"))
+        raise UnreadableSql(
+            Fault("sql", field, f"a query must be one SELECT, this is {_article(kind)} {kind}", "write a SELECT")
+        )
     return _translated(statement, field=field, known=known)
 
 
@@ -98,7 +100,9 @@ def _single(text: str, field: str) -> exp.Expression:
 def _position(error: Any) -> str:
     for detail in getattr(error, "errors", ()):
         if detail.get("line"):
-            found = _TOKEN.sub(lambda token: "the end" if token["text"] == "SENTINEL" else repr(token["text"]), detail["description"])
+            found = _TOKEN.sub(
+                lambda token: "the end" if token["text"] == "SENTINEL" else repr(token["text"]), detail["description"]
+            )
             return f" at line {detail['line']}, column {detail['col']} ({found.rstrip('.')})"
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()
     return f" ({text[0].rstrip('.')})" if text else ""
@@ -112,13 +116,17 @@ def _translated(statement: exp.Query, *, field: str, known: Collection[str]) -> 
     from sqlglot import ErrorLevel, errors
 
     try:
-        tables = {_qualify(node): None for node in _real_tables(statement) if node.db or node.name.casefold() not in known}
+        tables = {
+            _qualify(node): None for node in _real_tables(statement) if node.db or node.name.casefold() not in known
+        }
         _name_schemas_of_columns(statement)
         _drop_layout(statement)
         _keep_dates(statement)
         text = statement.sql("duckdb", unsupported_level=ErrorLevel.RAISE)
     except errors.SqlglotError as error:
-        raise UnreadableSql(Fault("sql", field, f"the SQL does not translate to DuckDB{_position(error)}", _REMEDY)) from error
+        raise UnreadableSql(
+            Fault("sql", field, f"the SQL does not translate to DuckDB{_position(error)}", _REMEDY)
+        ) from error
     return SparkQuery(text, tuple(tables))
 
 
@@ -147,7 +155,7 @@ def _qualify(node: exp.Table) -> TableName:
     return TableName(schema, name)
 
 
-def _name_schemas_of_columns(statement: exp.Expression) -> None:
+def _name_schemas_of_columns(statement: exp.Query) -> None:
     """``catalog.db.table.column``: the schema of :func:`_qualify` here too."""
     from sqlglot import exp
 
@@ -157,7 +165,7 @@ def _name_schemas_of_columns(statement: exp.Expression) -> None:
             column.set("catalog", None)
 
 
-def _drop_layout(statement: exp.Expression) -> None:
+def _drop_layout(statement: exp.Query) -> None:
     from sqlglot import exp
 
     for query in statement.find_all(exp.Query):
@@ -166,7 +174,7 @@ def _drop_layout(statement: exp.Expression) -> None:
                 query.set(clause, None)
 
 
-def _keep_dates(statement: exp.Expression) -> None:
+def _keep_dates(statement: exp.Query) -> None:
     """A day more or less is still a date in Spark, but a timestamp in DuckDB, which would change its text."""
     from sqlglot import exp
 

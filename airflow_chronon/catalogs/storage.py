@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, Protocol, cast
 
@@ -52,22 +53,36 @@ class Storage(Protocol):
         """Open one file for reading. Raises FileNotFoundError when it has gone since it was listed."""
 
 
+@lru_cache(maxsize=4096)
+def _is_visible(folder: str) -> bool:
+    """Whether no part of a folder's path, relative to its table, is hidden."""
+    return not any(map(is_hidden, folder.split("/"))) if folder else True
+
+
 def check_table_name(table: str) -> str:
     """The table's name, when it can be one folder below the root. Raises :class:`CatalogError` otherwise."""
     if not table or table.startswith(".") or any(sign in table for sign in "/\\\0"):
-        raise CatalogError(Fault("catalog", "table", f"{table!r} cannot be a folder's name", "use a name such as data.checkouts"))
+        raise CatalogError(
+            Fault("catalog", "table", f"{table!r} cannot be a folder's name", "use a name such as data.checkouts")
+        )
     return table
 
 
 def _cannot(doing: str, place: str, error: BaseException) -> NoReturn:
     reason = str(getattr(error, "strerror", None) or error).strip().splitlines()
     text = f"cannot {doing} {place}: {reason[0] if reason else type(error).__name__}"
-    remedy = "give this process the right to read it" if isinstance(error, PermissionError) else "check the root and the storage"
+    remedy = (
+        "give this process the right to read it"
+        if isinstance(error, PermissionError)
+        else "check the root and the storage"
+    )
     raise CatalogError(Fault("catalog", "", text, remedy)) from error
 
 
 def _not_a_folder(place: str) -> NoReturn:
-    raise CatalogError(Fault("catalog", "", f"{place} is a file where the folder of a table should be", "move it out of the root"))
+    raise CatalogError(
+        Fault("catalog", "", f"{place} is a file where the folder of a table should be", "move it out of the root")
+    )
 
 
 @contextmanager
@@ -159,7 +174,9 @@ class RemoteStorage:
         if found is None:
             return None
         return (
-            StoredFile(path, int(info.get("size") or 0), next((str(info[key]) for key in _CHANGED_KEYS if info.get(key)), ""))
+            StoredFile(
+                path, int(info.get("size") or 0), next((str(info[key]) for key in _CHANGED_KEYS if info.get(key)), "")
+            )
             for path, info in found.items()
         )
 
@@ -181,7 +198,7 @@ class RemoteStorage:
         start = len(self.filesystem._strip_protocol(folder)) + 1
         if any(len(path) < start for path in found):
             _not_a_folder(folder)
-        return {path[start:]: info for path, info in found.items()}
+        return {path[start:]: info for path, info in found.items() if _is_visible(path[start:].rpartition("/")[0])}
 
 
 def open_storage(root: str, *, options: Mapping[str, Any]) -> Storage:
@@ -198,7 +215,9 @@ def open_storage(root: str, *, options: Mapping[str, Any]) -> Storage:
         filesystem, path = opener(root, **options)
     except ImportError as error:
         extra = _PROTOCOL_EXTRAS.get(protocol, "filesystem")
-        raise missing_extra(package=f"fsspec driver for {protocol}", extra=extra, needed_for=f"the root {root!r}") from error
+        raise missing_extra(
+            package=f"fsspec driver for {protocol}", extra=extra, needed_for=f"the root {root!r}"
+        ) from error
     except Exception as error:
         _cannot("open", root, error)
     return RemoteStorage(filesystem, path.rstrip("/"))

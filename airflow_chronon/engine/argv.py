@@ -33,7 +33,9 @@ def check_template(template: Sequence[str], *, field: str) -> None:
         try:
             pieces = list(Formatter().parse(argument))
         except ValueError as error:
-            faults.append(Fault("settings", f"{field}[{index}]", f"{argument!r}: {error}", "write {{ and }} for braces"))
+            faults.append(
+                Fault("settings", f"{field}[{index}]", f"{argument!r}: {error}", "write {{ and }} for braces")
+            )
             continue
         for _, name, specification, conversion in pieces:
             if name is not None and (name not in PLACEHOLDERS or specification or conversion):
@@ -50,7 +52,10 @@ def build_argv(job: JobRequest, *, template: Sequence[str] | None) -> list[str]:
     them (H7). Raises :class:`JobRefused` for a mode that the driver does not know.
     """
     if job.mode not in _MODES:
-        raise JobRefused(Fault("runner", "mode", f"Chronon's driver has no mode {job.mode!r}", f"use {', '.join(_MODES)}"), conf=job.conf)
+        raise JobRefused(
+            Fault("runner", "mode", f"Chronon's driver has no mode {job.mode!r}", f"use {', '.join(_MODES)}"),
+            conf=job.conf,
+        )
     mode, options = _MODES[job.mode]
     values = {
         "conf_path": os.path.abspath(job.path),

@@ -24,7 +24,11 @@ def build_runner(settings: Mapping[str, object], *, default_root: str | None = N
 
 def _local(settings: Mapping[str, object], default_root: str | None) -> Runner:
     faults = _unknown_keys(settings, allowed=("warehouse", "memory_limit", "threads"))
-    warehouse, memory, threads = settings.get("warehouse", default_root), settings.get("memory_limit"), settings.get("threads")
+    warehouse, memory, threads = (
+        settings.get("warehouse", default_root),
+        settings.get("memory_limit"),
+        settings.get("threads"),
+    )
     if not isinstance(warehouse, str) or not warehouse.strip():
         faults.append(_fault("warehouse", f"{warehouse!r} is no folder", "give the root folder of the tables"))
     elif "://" in warehouse and not warehouse.startswith(("file://", "local://")):
@@ -47,10 +51,16 @@ def _local(settings: Mapping[str, object], default_root: str | None) -> Runner:
 def _command(settings: Mapping[str, object], default_root: str | None) -> Runner:
     faults = _unknown_keys(settings, allowed=("argv", "env", "cwd", "grace_seconds"))
     argv, env, cwd, grace = (settings.get(key) for key in ("argv", "env", "cwd", "grace_seconds"))
-    if argv is not None and not (isinstance(argv, list | tuple) and argv and all(isinstance(part, str) for part in argv)):
-        faults.append(_fault("argv", f"{argv!r} is no list of arguments", 'write ["program", "--option", "{conf_path}"]'))
+    if argv is not None and not (
+        isinstance(argv, list | tuple) and argv and all(isinstance(part, str) for part in argv)
+    ):
+        faults.append(
+            _fault("argv", f"{argv!r} is no list of arguments", 'write ["program", "--option", "{conf_path}"]')
+        )
         argv = None
-    if env is not None and not (isinstance(env, Mapping) and all(isinstance(v, str) for pair in env.items() for v in pair)):
+    if env is not None and not (
+        isinstance(env, Mapping) and all(isinstance(v, str) for pair in env.items() for v in pair)
+    ):
         faults.append(_fault("env", "it must map names to texts", "quote numbers and dates"))
     if cwd is not None and not isinstance(cwd, str):
         faults.append(_fault("cwd", f"{cwd!r} is no folder", "give a path"))
@@ -72,7 +82,9 @@ _KINDS: dict[str, Callable[[Mapping[str, object], str | None], Runner]] = {"loca
 
 def _unknown_keys(settings: Mapping[str, object], *, allowed: tuple[str, ...]) -> list[Fault]:
     unknown = [key for key in settings if key not in ("kind", *allowed)]
-    return [_fault(str(key), f"the key {key!r} is not known", f"allowed are kind, {', '.join(allowed)}") for key in unknown]
+    return [
+        _fault(str(key), f"the key {key!r} is not known", f"allowed are kind, {', '.join(allowed)}") for key in unknown
+    ]
 
 
 def _fault(key: str, message: str, remedy: str) -> Fault:

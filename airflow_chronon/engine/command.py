@@ -35,19 +35,23 @@ class LineSplitter:
 
     def feed(self, data: bytes, *, final: bool = False) -> Iterator[str]:
         """The lines that are complete now; with ``final`` also the last, unfinished one."""
-        *lines, self._rest = (self._rest + self._decoder.decode(data, final)).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        text = self._rest + self._decoder.decode(data, final)
+        held = "\r" if text.endswith("\r") and not final else ""  # the newline after it may be on its way
+        text = text.removesuffix(held) if held else text
+        *lines, self._rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         for line in lines:
             yield from self._cut(line)
         while len(self._rest) > _LONGEST_LINE:
             yield self._rest[:_LONGEST_LINE]
             self._rest = self._rest[_LONGEST_LINE:]
+        self._rest += held
         if final:
             yield from self.flush()
 
     def flush(self) -> Iterator[str]:
         """The unfinished line, if there is one."""
         if self._rest:
-            yield self._rest
+            yield self._rest.removesuffix("\r")
             self._rest = ""
 
     @staticmethod
@@ -90,7 +94,7 @@ class CommandRunner:
         with self._started(job, argv) as process:
             assert process.stdout is not None
             self._follow(process, process.stdout, tell)
-            code = process.wait()
+        code = process.returncode
         if self._stopped.is_set():
             raise _failed(job, f"{argv[0]} was stopped before it was done", last, remedy="run it again")
         if code:
@@ -118,7 +122,11 @@ class CommandRunner:
                 bufsize=0,
             )
         except (OSError, ValueError) as error:
-            place = self.cwd if isinstance(error, NotADirectoryError) or (self.cwd and not os.path.isdir(self.cwd)) else argv[0]
+            place = (
+                self.cwd
+                if isinstance(error, NotADirectoryError) or (self.cwd and not os.path.isdir(self.cwd))
+                else argv[0]
+            )
             text = f"cannot start {argv[0]!r}: {place}: {getattr(error, 'strerror', None) or error}"
             remedy = "install it on the worker, or set the runner's argv and cwd"
             raise JobRefused(Fault("runner", "argv", text, remedy), conf=job.conf) from error
@@ -201,5 +209,7 @@ def _signal_name(number: int) -> str:
 
 
 def _failed(job: JobRequest, message: str, last: Sequence[str], *, remedy: str) -> JobFailed:
-    shown = f"; its last lines: {' | '.join(line for line in last if line.strip())}" if any(map(str.strip, last)) else ""
+    shown = (
+        f"; its last lines: {' | '.join(line for line in last if line.strip())}" if any(map(str.strip, last)) else ""
+    )
     return JobFailed(Fault("runner", "", message + shown, remedy), conf=job.conf)

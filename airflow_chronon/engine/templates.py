@@ -107,7 +107,9 @@ class _Rendering:
             raise _illegal(f"{shown} names no table", "write {{ max_date(table=db.name) }}")
         newest = self.max_dates(arguments["table"])
         if newest is None:
-            raise _illegal(f"{shown}: the table {arguments['table']} has no partition", "let its producer write one first")
+            raise _illegal(
+                f"{shown}: the table {arguments['table']} has no partition", "let its producer write one first"
+            )
         return newest
 
     def _bound(self, arguments: Mapping[str, str], key: str, shown: str) -> Instant | None:
@@ -121,7 +123,9 @@ class _Rendering:
             try:
                 day = partition_format("yyyy-MM-dd").decode(text)
             except IllegalLabel:
-                raise _illegal(f"{key} {text!r} of {shown} is no label: {error.fault.message}", error.fault.remedy) from error
+                raise _illegal(
+                    f"{key} {text!r} of {shown} is no label: {error.fault.message}", error.fault.remedy
+                ) from error
         grid = self.spec.grid
         return grid.ceil(day) if key == "lower_bound" else grid.floor(day + DAY - 1)
 
@@ -140,7 +144,9 @@ def _parsed(template: str, shown: str) -> tuple[str, dict[str, str]]:
             raise _illegal(f"the arguments of {shown} cannot be read", f"write {name}(key=value, …)")
         key, value = argument["key"], argument["value"]
         if key not in _ARGUMENTS[name]:
-            raise _illegal(f"the argument {key!r} of {shown} is not known", f"{name} takes {', '.join(_ARGUMENTS[name])}")
+            raise _illegal(
+                f"the argument {key!r} of {shown} is not known", f"{name} takes {', '.join(_ARGUMENTS[name])}"
+            )
         if key in arguments:
             raise _illegal(f"the argument {key!r} of {shown} is given twice", "give it once")
         arguments[key] = value[1:-1] if value[0] in "'\"" else value.strip()
@@ -153,4 +159,6 @@ def _offset(arguments: Mapping[str, str], shown: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise _illegal(f"the offset {text!r} of {shown} is no whole number", "give a number of partitions, such as -3") from None
+        raise _illegal(
+            f"the offset {text!r} of {shown} is no whole number", "give a number of partitions, such as -3"
+        ) from None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_chronon.catalogs.extras import MissingExtra, optional
+from airflow_chronon.catalogs.extras import optional
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.catalogs.parquet_views import connect, identifier, literal
 from airflow_chronon.catalogs.storage import LocalStorage, check_table_name
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     import duckdb
 
 #: What computes each kind of conf in each mode. GroupBys and Joins join here.
-_COMPUTATIONS: Mapping[tuple[str, str], Callable[[], Computation]] = {("staging_query", "backfill"): StagingQueryComputation}
+_COMPUTATIONS: Mapping[tuple[str, str], Callable[[], Computation]] = {
+    ("staging_query", "backfill"): StagingQueryComputation
+}
 _INTERRUPT_SECONDS = 0.2
 _KINDS = {"staging_query": "staging queries", "group_by": "GroupBys", "join": "Joins"}
 
@@ -92,7 +94,11 @@ class LocalRunner:
         build = _COMPUTATIONS.get((job.conf_type, job.mode))
         if build is None:
             kind = _KINDS.get(job.conf_type, job.conf_type)
-            what = f"does not compute {kind} yet" if job.conf_type != "staging_query" else f"has no mode {job.mode!r} for {kind}"
+            what = (
+                f"does not compute {kind} yet"
+                if job.conf_type != "staging_query"
+                else f"has no mode {job.mode!r} for {kind}"
+            )
             remedy = "run it with the command runner, or wait for a later version"
             raise JobRefused(Fault("runner", "", f"the embedded engine {what}", remedy), conf=job.conf)
         return build()
@@ -114,7 +120,10 @@ class LocalRunner:
             raise self._failed(job, error, "correct the query, or give the runner more memory or disk") from error
         except OSError as error:
             text = f"cannot write {error.filename or writer.folder}: {error.strerror or error}"
-            raise JobFailed(Fault("runner", "", text, "free some space, or give this process the right to write there"), conf=job.conf) from error
+            raise JobFailed(
+                Fault("runner", "", text, "free some space, or give this process the right to write there"),
+                conf=job.conf,
+            ) from error
         except CatalogError as error:
             raise JobFailed(error.fault, conf=job.conf) from error
 
@@ -125,9 +134,14 @@ class LocalRunner:
         text = f"CAST({identifier(column)} AS VARCHAR)"
         extra = job.document.get("metaData", {}).get("additionalOutputPartitionColumns")
         if extra:
-            log(f"additional partition columns stay columns of the file in the embedded engine: {', '.join(map(str, extra))}")
+            log(
+                f"additional partition columns stay columns of the file in the embedded engine: {', '.join(map(str, extra))}"
+            )
         written = [
-            (writer.write(connection, f"SELECT {kept} FROM {RESULT} WHERE {text} = {literal(label)}", index=index), label)
+            (
+                writer.write(connection, f"SELECT {kept} FROM {RESULT} WHERE {text} = {literal(label)}", index=index),
+                label,
+            )
             for index, label in enumerate(job.partitions)
         ]
         for path, label in written:
@@ -165,7 +179,9 @@ def _counts(connection: duckdb.DuckDBPyConnection, job: JobRequest, column: str)
     """Rows per label. Raises :class:`JobFailed` when a row belongs to no label of the run: no row is dropped silently."""
     labels = job.partitions
     name = identifier(column)
-    rows = connection.execute(f"SELECT CAST({name} AS VARCHAR), count(*) FROM {RESULT} GROUP BY 1 ORDER BY 1 NULLS FIRST").fetchall()
+    rows = connection.execute(
+        f"SELECT CAST({name} AS VARCHAR), count(*) FROM {RESULT} GROUP BY 1 ORDER BY 1 NULLS FIRST"
+    ).fetchall()
     counts = {PartitionKey(label): count for label, count in rows}
     stray = next((label for label in counts if label not in labels), labels[0])
     if stray not in labels:
