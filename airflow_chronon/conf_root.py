@@ -12,7 +12,7 @@ from pathlib import Path
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
 from airflow_chronon.core.resolve import RejectedConf, Verdict, resolve
-from airflow_chronon.core.settings import Settings
+from airflow_chronon.core.settings import CatalogSettings, Settings
 from airflow_chronon.core.settings_text import read_settings
 from airflow_chronon.core.tree import ConfTree
 from airflow_chronon.errors import Fault, Rejected
@@ -49,10 +49,12 @@ class ConfRoot:
         return dict(sorted(verdicts.items()))
 
 
-def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> ConfRoot:
+def read_conf_root(
+    root: Path, *, environ: Mapping[str, str], branch: str | None = None, warehouse: str | None = None
+) -> ConfRoot:
     """Read a conf root, or one compiled tree. Never raises for what users wrote: it is all in the result.
 
-    ``branch`` is used when the settings name none. With settings that cannot be read nothing is deployed, since every
+    ``branch`` and ``warehouse`` (the catalog's root) are used when the settings name none. With settings that cannot be read nothing is deployed, since every
     conf's schedule may depend on them.
     """
     if not root.is_dir():
@@ -64,6 +66,9 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         return ConfRoot(root, Settings(), problems=tuple(fault.under(SETTINGS_FILE) for fault in error.faults))
     if settings.branch is None and branch:
         settings = settings.model_copy(update={"branch": branch})
+    if warehouse and settings.catalog.kind == "filesystem" and not (settings.catalog.model_extra or {}).get("root"):
+        catalog = CatalogSettings.model_validate({**settings.catalog.model_dump(), "root": warehouse})
+        settings = settings.model_copy(update={"catalog": catalog})
     tree = _compiled_tree(root, settings.environment)
     found, unreadable = _read_tree(tree, root) if tree is not None else ([], [])
     confs, doubled = _without_doubles(found)

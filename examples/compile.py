@@ -56,6 +56,7 @@ def compile_repo(*, program: Path, output: Path) -> None:
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            check=False,
         )
         if done.returncode:
             sys.stderr.write(done.stdout)

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
 from airflow.cli.cli_config import ActionCommand, Arg, CLICommand, GroupCommand
 
+from airflow_chronon.cli.commands import Command
+from airflow_chronon.cli.main import COMMANDS, run_command
+
 
 def get_chronon_commands() -> list[CLICommand]:
-    """One group; a provider that adds to Airflow's own groups would break them."""
-    rest = Arg(("arguments",), nargs=argparse.REMAINDER, help="see: airflow-chronon COMMAND --help")
-    commands = [
-        ActionCommand(name=name, help=text, func=_run, args=(rest,))
-        for name, text in (
-            ("check", "Say of every conf whether it is good, else each broken rule"),
-            ("explain", "Show the runs of confs: fires, partitions, waits"),
+    """One group of its own: a provider that adds to Airflow's own groups breaks every airflow command."""
+    subcommands = [
+        ActionCommand(
+            name=command.name,
+            help=command.help,
+            func=_runner(command),
+            args=tuple(Arg(option.flags, **option.keywords) for option in command.options),
         )
+        for command in COMMANDS
     ]
-    return [GroupCommand(name="chronon", help="Chronon confs on Airflow", subcommands=commands)]
+    return [GroupCommand(name="chronon", help="Chronon confs on Airflow", subcommands=subcommands)]
 
 
-def _run(arguments: argparse.Namespace) -> None:
-    from airflow_chronon.cli.main import main
+def _runner(command: Command) -> Callable[[argparse.Namespace], None]:
+    def run(options: argparse.Namespace) -> None:
+        sys.exit(run_command(argparse.Namespace(**{**vars(options), "command": command})))
 
-    sys.exit(main([arguments.subcommand, *arguments.arguments]))
+    return run
