@@ -129,7 +129,7 @@ class Watcher:
 
     def import_errors(self) -> list[str]:
         """What Airflow could not load, one text a file."""
-        return [f"{error['filename']}: {error['stack_trace'].strip()}" for error in self._api.import_errors()]
+        return [f"{error['filename']}: {_without_frames(error['stack_trace'])}" for error in self._api.import_errors()]
 
     def rows(self, progress: Progress) -> int:
         """How many rows the landed partitions hold, from the Parquet footers."""
@@ -185,6 +185,12 @@ def _sentence(log: Sequence[Mapping[str, Any]]) -> str:
         if event.get("level") in ("error", "critical"):
             return str(event["event"])
     return "its log names no error"
+
+
+def _without_frames(trace: str) -> str:
+    """What a traceback says, without where it was said."""
+    lines = [line for line in trace.splitlines() if not line.startswith((" ", "Traceback "))]
+    return "\n".join(lines).strip() or trace.strip()
 
 
 def progress_table(progress: Sequence[Progress], *, failures: Sequence[Failure], title: str) -> Table:
