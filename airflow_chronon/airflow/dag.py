@@ -17,6 +17,7 @@ from airflow_chronon.airflow.sensors import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetable import PartitionTimetable
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import TableDependency
+from airflow_chronon.core.instants import to_datetime
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import TaskDefaults
 from airflow_chronon.errors import ChrononError, Fault
@@ -40,6 +41,7 @@ def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, deployment: Deploymen
     with DAG(
         plan.dag_id,
         schedule=PartitionTimetable(plan.runs),
+        start_date=to_datetime(start) if (start := plan.runs.first_start) is not None else None,
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,
         is_paused_upon_creation=False,  # config is the source of truth: nothing stays held (C25)
@@ -48,7 +50,7 @@ def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, deployment: Deploymen
         tags=list(plan.tags),
         params=_params(),
         default_args={"owner": settings.owner or plan.conf.meta.team or "chronon"},
-        render_template_as_native_obj=False,
+        auto_register=False,  # only what a loader file puts into its globals is its own
     ) as dag:
         _Tasks(plan, conf_path, deployment).wire()
     return dag
