@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
-from airflow_chronon.core.resolve import RejectedConf, Verdict, resolve
-from airflow_chronon.core.settings import CatalogSettings, Settings
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict, resolve
+from airflow_chronon.core.settings import CatalogSettings, ConfSettings, Settings
 from airflow_chronon.core.settings_text import read_settings
 from airflow_chronon.core.tree import ConfTree
-from airflow_chronon.errors import Fault, Rejected
+from airflow_chronon.engine.build import build_runner
+from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
 SETTINGS_FILE = "chronon.yaml"
@@ -44,7 +47,10 @@ class ConfRoot:
     def judge(self) -> dict[str, Verdict]:
         """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
         tree = ConfTree(self.confs, environment=self.settings.environment)
-        verdicts = resolve(tree, self.settings, branch=self.branch)
+        verdicts = {
+            key: _with_backends(key, verdict)
+            for key, verdict in resolve(tree, self.settings, branch=self.branch).items()
+        }
         verdicts.update((rejected.key, rejected) for rejected in self.unreadable)
         return dict(sorted(verdicts.items()))
 
@@ -69,11 +75,44 @@ def read_conf_root(
     if warehouse and settings.catalog.kind == "filesystem" and not (settings.catalog.model_extra or {}).get("root"):
         catalog = CatalogSettings.model_validate({**settings.catalog.model_dump(), "root": warehouse})
         settings = settings.model_copy(update={"catalog": catalog})
+    if faults := backend_faults(settings):
+        return ConfRoot(root, settings, problems=tuple(fault.under(SETTINGS_FILE) for fault in faults))
     tree = _compiled_tree(root, settings.environment)
     found, unreadable = _read_tree(tree, root) if tree is not None else ([], [])
     confs, doubled = _without_doubles(found)
     problems = () if found or unreadable else (_nothing_found(root),)
     return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), problems)
+
+
+def _with_backends(key: str, verdict: Verdict) -> Verdict:
+    """Reject a conf whose own settings name a catalog or runner that cannot be built."""
+    if isinstance(verdict, ConfPlan) and "airflow" in (verdict.conf.meta.custom_json or ""):
+        faults = backend_faults(verdict.settings)
+        if faults:
+            return RejectedConf(key, verdict.conf.file, faults)
+    return verdict
+
+
+def backend_faults(settings: ConfSettings) -> tuple[Fault, ...]:
+    """What the catalogs and the runner have against their settings, overrides included; nothing is opened.
+
+    A catalog root may still be missing here: whoever deploys fills it in.
+    """
+    faults: dict[Fault, None] = {}
+    for each in (settings, *getattr(settings, "overrides", ())):
+        catalogs = [each.catalog.of_table(""), *(table.model_dump(exclude={"match"}) for table in each.catalog.tables)]
+        for catalog in catalogs:
+            faults |= _faults_of(partial(build_catalog, {"root": "warehouse", **catalog}))
+        faults |= _faults_of(partial(build_runner, each.runner.model_dump(), default_root="warehouse"))
+    return tuple(faults)
+
+
+def _faults_of(build: Callable[[], object]) -> dict[Fault, None]:
+    try:
+        build()
+    except ChrononError as error:
+        return dict.fromkeys(error.faults if isinstance(error, Rejected) else (error.fault,))
+    return {}
 
 
 def _settings(root: Path, environ: Mapping[str, str]) -> Settings:

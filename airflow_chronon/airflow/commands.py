@@ -19,7 +19,7 @@ def get_chronon_commands() -> list[CLICommand]:
             name=command.name,
             help=command.help,
             func=_runner(command),
-            args=tuple(Arg(option.flags, **option.keywords) for option in command.options),
+            args=tuple(Arg(option.flags, **option.keywords) for option in command.options),  # type: ignore[no-untyped-call]
         )
         for command in COMMANDS
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pkgutil
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -164,11 +165,9 @@ def _task_arguments(defaults: TaskDefaults) -> Mapping[str, Any]:
     arguments = defaults.model_dump(exclude_none=True)
     callback = arguments.get("on_failure_callback")
     if callback is not None:
-        from airflow.sdk.module_loading import import_string
-
         try:
-            arguments["on_failure_callback"] = import_string(callback)
-        except ImportError as error:
+            arguments["on_failure_callback"] = pkgutil.resolve_name(callback)
+        except (ImportError, AttributeError, ValueError) as error:
             problem = f"{callback!r} cannot be imported: {error}"
             remedy = "give the dotted path of a function that the workers can import"
             raise ChrononError(Fault("settings", "task_defaults.on_failure_callback", problem, remedy)) from None

@@ -40,7 +40,7 @@ class _RunTrigger(BaseTrigger):
     """What waits and gates share: the run's request, rendered when the trigger starts."""
 
     def __init__(self, *, schedule: dict[str, Any], **request: str) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.schedule = schedule
         for name in REQUEST_TEMPLATES:
             setattr(self, name, request.get(name, REQUEST_TEMPLATES[name]))

@@ -96,6 +96,7 @@ class TableCatalog(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     match: str
+    kind: str = "filesystem"
 
 
 class CatalogSettings(BaseModel):
