@@ -11,6 +11,7 @@ import pytest
 # the demo's supervisor and client are the tests' own
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
+from deployment import Deployment
 from real_airflow import RealAirflow, run_real_airflow
 
 
@@ -19,3 +20,11 @@ def real_airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirfl
     """One Airflow (SQLite, LocalExecutor) for every test that asks: give DAGs and tables names of your own."""
     with run_real_airflow(base=tmp_path_factory.mktemp("airflow")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def deployment(real_airflow: RealAirflow) -> Deployment:
+    """The Chronon deployment of that Airflow: loader files and settings are there, confs come with the tests."""
+    found = Deployment(real_airflow)
+    found.set_up()
+    return found
