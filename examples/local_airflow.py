@@ -304,6 +304,8 @@ def _settings(*, home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__DATABASE__CHECK_MIGRATIONS": "False",  # done by start(), once
         "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
         "AIRFLOW__SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE": "500",
+        # the api-server builds its schemas at the first call of a worker: on a busy machine that takes half a minute
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "120",
         "PYTHONUNBUFFERED": "1",
         "SPT_NOENV": "1",  # Airflow's process titles would overwrite the environment that MARK is read from
     }
