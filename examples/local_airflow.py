@@ -116,7 +116,9 @@ class LocalAirflow:
         self._sessions: set[int] = set()
         self._signals = contextlib.ExitStack()
         self.environment = _clean_environment() | _settings(home=self.home, dags=dags, port=self.port)
-        self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database or f"sqlite:///{self.home / 'airflow.db'}"
+        # writers queue: after the default of 5 s Airflow's processes end with "database is locked" on a busy machine
+        sqlite = f"sqlite:///{self.home / 'airflow.db'}?timeout=60"
+        self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database or sqlite
         self.environment |= dict(settings or {})
 
     def __enter__(self) -> Self:
