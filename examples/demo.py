@@ -101,6 +101,7 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
     settings = {
         "AIRFLOW__CHRONON__CONF_ROOT": str(DAGS / "chronon"),
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+        "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "10",
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "15",
         "CHRONON_WAREHOUSE": str(warehouse),
     }

@@ -34,6 +34,7 @@ def run_real_airflow(*, base: Path, settings: Mapping[str, str] | None = None) -
     chosen = {
         "AIRFLOW__CHRONON__CONF_ROOT": str(conf_root),
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+        "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "5",
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3",
         "CHRONON_WAREHOUSE": str(warehouse),
         "PYTHONPATH": str(ROOT),  # the package of this checkout, whatever is installed

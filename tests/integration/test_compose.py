@@ -74,10 +74,14 @@ def test_every_service_that_stays_up_has_a_health_check_and_comes_back() -> None
 
 def test_the_airflow_processes_start_after_the_migration() -> None:
     for name in set(AIRFLOW_SERVICES) - {"migrate"}:
-        assert services()[name]["depends_on"] == {
-            "postgres": {"condition": "service_healthy"},
-            "migrate": {"condition": "service_completed_successfully"},
-        }
+        after = services()[name]["depends_on"]
+        assert after["postgres"] == {"condition": "service_healthy"}
+        assert after["migrate"] == {"condition": "service_completed_successfully"}
+
+
+def test_no_task_is_the_first_to_ask_the_execution_api() -> None:
+    assert services()["scheduler"]["depends_on"]["api-server"] == {"condition": "service_healthy"}
+    assert "execution/health" in services()["api-server"]["healthcheck"]["test"][-1]
 
 
 def test_all_airflow_services_share_one_environment() -> None:
