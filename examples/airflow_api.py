@@ -116,6 +116,10 @@ class AirflowApi:
     def pause(self, dag_id: str) -> None:
         self._request("PATCH", f"/dags/{dag_id}", json={"is_paused": True})
 
+    def delete_dag(self, dag_id: str) -> None:
+        """Delete a DAG with its runs and their history; it comes back empty while a file still yields it."""
+        self._request("DELETE", f"/dags/{dag_id}")
+
     def import_errors(self) -> list[Json]:
         """Each with ``filename`` and ``stack_trace``."""
         return list(self._pages("/importErrors", "import_errors"))
