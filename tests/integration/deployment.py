@@ -150,9 +150,9 @@ class Deployment:
         return [str(item.get("event", "")) for item in self.real.api.log(self.task(run, task_id))]
 
     def import_errors(self) -> list[str]:
-        """Every line of the import errors of the Chronon loader files."""
-        traces = [error["stack_trace"] for error in self.real.api.import_errors() if "chronon" in error["filename"]]
-        return [line for trace in traces for line in trace.splitlines()]
+        """What the loader file of import errors says, one message a line, without the frames before it."""
+        traces = [e["stack_trace"] for e in self.real.api.import_errors() if "chronon_import_errors" in e["filename"]]
+        return [line for trace in traces for line in trace.partition("ImportErrors: ")[2].splitlines()]
 
     def events(self, run: DagRun) -> list[Json]:
         return self.real.api.asset_events(dag_id=run.dag_id, run_id=run.run_id)

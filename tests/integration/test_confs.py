@@ -17,7 +17,7 @@ ORDERS = staging_query(
     query="SELECT id, amount * 2 AS doubled, ds FROM confs.raw_orders WHERE ds BETWEEN {{ start_date }} AND {{ end_date }}",
     airflow={"runner": {"kind": "local"}},
 )
-CONSUMER = f'''
+CONSUMER = f"""
 from airflow.sdk import DAG, Asset, PartitionedAssetTimetable, task
 
 asset = Asset(name="chronon://lab/it_confs_orders__1", uri="chronon://lab/it_confs_orders__1")
@@ -27,7 +27,7 @@ with DAG("confs_consumer", schedule=PartitionedAssetTimetable(assets=asset)):
         print("woken for", context["partition_key"])
 
     read()
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +65,15 @@ def test_a_dropped_conf_waits_for_its_label_and_then_lands_its_partition(
 def test_every_task_says_first_what_it_is_for(deployment: Deployment, orders: CompiledConf) -> None:
     label = day_label(days_ago=1)
     run = deployment.end_of(deployment.run_of(orders, label))
-    window = f"partition {label}, window [{label}T00:00:00Z, {day_label(days_ago=0)}T00:00:00Z): backfill writes {label}"
+    window = (
+        f"partition {label}, window [{label}T00:00:00Z, {day_label(days_ago=0)}T00:00:00Z): backfill writes {label}"
+    )
     wait = f"confs.raw_orders ds={label}"
-    for task_id, more in {"wait.confs.raw_orders": f"waiting for {wait}", "backfill": f"reads {wait}", "landed": ""}.items():
+    for task_id, more in {
+        "wait.confs.raw_orders": f"waiting for {wait}",
+        "backfill": f"reads {wait}",
+        "landed": "",
+    }.items():
         said = deployment.log(run, task_id)
         assert window in said, said
         assert not more or more in said[: said.index(window) + 3], said

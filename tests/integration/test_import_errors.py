@@ -41,12 +41,18 @@ BAD: dict[str, tuple[str | bytes | None, str]] = {
     "errors.no_text__1": (b'{"query": "\xff"}', "the file cannot be read"),
     "errors.large__1": (b"", "the file is 50 MB, more than 16 MB"),
     "errors.dangling__1": (None, "the file cannot be read: No such file or directory"),
-    "errors.climbing__1": (_changed(staging_query("errors.climbing"), name="it.../../etc/errors"), "cannot be a conf's name"),
+    "errors.climbing__1": (
+        _changed(staging_query("errors.climbing"), name="it.../../etc/errors"),
+        "cannot be a conf's name",
+    ),
     "errors.twin_a__1": (_changed(staging_query("errors.twin")), "errors.twin_b__1"),
     "errors.twin_b__1": (_changed(staging_query("errors.twin")), "errors.twin_a__1"),
     "errors.letter__1": (_with_table("letter", info={"partitionFormat": "yyyy-MM-dd-Q"}), "Q"),
     "errors.cut_off__1": (_with_table("cut_off", startCutOff="June 1st"), "June 1st"),
-    "errors.schedule__1": (_changed(staging_query("errors.schedule"), executionInfo={"offlineSchedule": "@weekly"}), "@weekly"),
+    "errors.schedule__1": (
+        _changed(staging_query("errors.schedule"), executionInfo={"offlineSchedule": "@weekly"}),
+        "@weekly",
+    ),
     "errors.runner__1": (
         _changed(staging_query("errors.runner"), customJson=json.dumps({"airflow": {"runner": {"kind": "spork"}}})),
         "the runner kind 'spork' is not known",
@@ -86,9 +92,7 @@ def _of(lines: list[str], name: str) -> list[str]:
 
 def test_every_bad_file_has_one_message_and_the_good_conf_runs(deployment: Deployment, bad_files: list[Path]) -> None:
     lines = wait_until(
-        lambda: (
-            said if len(said := [line for line in deployment.import_errors() if "errors." in line]) >= MESSAGES else []
-        ),
+        lambda: said if len(said := _of(deployment.import_errors(), "errors.")) >= MESSAGES else [],
         timeout=60,
         why="the bad files show as import errors",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from airflow_api import DagRun, wait_until
@@ -17,7 +17,9 @@ TWO_DAYS = {"start_date": day_label(days_ago=4), "end_date": day_label(days_ago=
 WEEKLY = f"0 0 * * {midnight(days_ago=2).isoweekday() % 7}"
 FAILS = 'if [ "$CHRONON_MODE" = backfill ]; then echo "no luck today"; exit 3; fi\n' + LAND
 
-WEEKLY_BACKFILL = group_by("modes.weekly_backfill", offline=WEEKLY, online=MIDNIGHT, reads="modes.raw", airflow=TWO_DAYS)
+WEEKLY_BACKFILL = group_by(
+    "modes.weekly_backfill", offline=WEEKLY, online=MIDNIGHT, reads="modes.raw", airflow=TWO_DAYS
+)
 WEEKLY_UPLOAD = group_by("modes.weekly_upload", offline=MIDNIGHT, online=WEEKLY, reads="modes.raw", airflow=TWO_DAYS)
 FAILING = group_by(
     "modes.failing",
@@ -28,10 +30,16 @@ FAILING = group_by(
 )
 ENDLESS = {"timeout": "25s", "poll_seconds": 3600}  #: polled once, so only the deadline can end it
 TIMES_OUT = staging_query(
-    "modes.times_out", schedule=MIDNIGHT, reads="modes.never_lands", airflow={"sensor": {**ENDLESS, "on_timeout": "fail"}}
+    "modes.times_out",
+    schedule=MIDNIGHT,
+    reads="modes.never_lands",
+    airflow={"sensor": {**ENDLESS, "on_timeout": "fail"}},
 )
 GIVES_UP = staging_query(
-    "modes.gives_up", schedule=MIDNIGHT, reads="modes.never_lands", airflow={"sensor": {**ENDLESS, "on_timeout": "skip"}}
+    "modes.gives_up",
+    schedule=MIDNIGHT,
+    reads="modes.never_lands",
+    airflow={"sensor": {**ENDLESS, "on_timeout": "skip"}},
 )
 SETTLED = (WEEKLY_BACKFILL, WEEKLY_UPLOAD, FAILING)
 
@@ -102,7 +110,7 @@ def test_a_replay_runs_every_mode_whatever_the_schedule(modes: Deployment) -> No
 def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(modes: Deployment) -> None:
     if (wait := midnight(days_ago=-1) - utc_now()) < timedelta(minutes=4):
         wait_until(lambda: utc_now() > midnight(days_ago=0), timeout=wait.total_seconds() + 5, why="the day is over")
-    soon = utc_now() + timedelta(seconds=80)
+    soon = utc_now() + timedelta(seconds=100)
     later = f"{soon.minute} {soon.hour} * * *"
     backfill_later = group_by("modes.backfill_later", offline=later, online=MIDNIGHT, reads="modes.raw")
     upload_later = group_by("modes.upload_later", offline=MIDNIGHT, online=later, reads="modes.raw")
@@ -117,7 +125,17 @@ def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(modes: Deploymen
             modes.wait_for_task(run, "wait.modes.never_lands", "deferred")
         assert modes.real.api.task_states(held)["backfill"] is None
         assert modes.real.api.task_states(held_upload)["backfill"] == "success"
-        modes.real.server.restart_component(Component.TRIGGERER, timeout=120)
+        for run in (fails, skips):
+            wait_until(
+                lambda run=run: any("is not there yet" in line for line in modes.log(run, "wait.modes.never_lands")),
+                timeout=30,
+                why="the wait has looked once",
+            )
+        began = modes.task(fails, "wait.modes.never_lands").start_date
+        modes.real.server.stop_component(Component.TRIGGERER)
+        wait_until(lambda: utc_now() > began + timedelta(seconds=27), timeout=60, why="their time is up meanwhile")
+        back = utc_now()
+        modes.real.server.start_component(Component.TRIGGERER)
 
         assert [run.state for run in modes.ends_of((held, held_upload, fails, skips))] == [
             "success",
@@ -127,7 +145,10 @@ def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(modes: Deploymen
         ]
         assert modes.real.api.task_states(fails)["wait.modes.never_lands"] == "failed"
         assert set(modes.real.api.task_states(skips).values()) == {"skipped"}
-        assert any("time is up" in line for line in modes.log(fails, "wait.modes.never_lands"))
+        for run, end in ((fails, "fails"), (skips, "is skipped")):
+            (said,) = (line for line in modes.log(run, "wait.modes.never_lands") if "time was up" in line)
+            assert f"the run {end}: modes.never_lands is not there yet" in said
+            assert datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=timezone.utc) < back
         for run in (held, held_upload):
             assert set(modes.real.api.task_states(run).values()) == {"success"}
         fired = modes.task(held, "gate.backfill").end_date

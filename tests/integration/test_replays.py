@@ -58,7 +58,9 @@ def test_fifty_waiting_runs_do_not_hold_up_a_replay_of_another_dag(replays: Depl
         api.trigger(WAITING.dag_id, partition_key=f"2026-0{number // 25 + 4}-{number % 25 + 1:02d}")
     try:
         wait_until(
-            lambda: len(api.tasks(WAITING.dag_id, state="deferred")) == 50, timeout=120, why="fifty runs wait for labels"
+            lambda: len(api.tasks(WAITING.dag_id, state="deferred")) == 50,
+            timeout=120,
+            why="fifty runs wait for labels",
         )
         api.backfill(OTHER.dag_id, start=FIRST, end=FIRST)
         (run,) = replays.runs(OTHER)
