@@ -1,0 +1,144 @@
+"""After an outage, and with runs made by hand in between: every partition that is due comes, and only that (H8 to H11, C28)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from airflow_api import wait_until
+from compiled_confs import CompiledConf, staging_query
+from deployment import Deployment, day_label, midnight, utc_now
+from local_airflow import Component
+
+MINUTE = timedelta(minutes=1)
+LABEL = "%Y-%m-%d-%H-%M"
+
+
+def _minutely(name: str, **airflow: Any) -> CompiledConf:
+    """Fires every minute; its runs wait for ever, so that they cost no worker."""
+    return staging_query(f"outage.{name}", every=1, schedule="* * * * *", reads="outage.never_lands", airflow=airflow)
+
+
+def _daily(name: str, *, reads: str | None = None, **airflow: Any) -> CompiledConf:
+    settings = {"catchup": True, "start_date": day_label(days_ago=5), **airflow}
+    return staging_query(f"outage.{name}", schedule="0 0 * * *", reads=reads, airflow=settings)
+
+
+def _minute(moment: datetime) -> datetime:
+    return moment.replace(second=0, microsecond=0)
+
+
+START = f"{_minute(utc_now()) - MINUTE:{LABEL}}"
+WITHOUT = _minutely("without_catchup")
+HELD = _minutely("newest_held_by_hand")
+CAPPED = _minutely("capped", catchup=True, start_date=START, max_catchup_runs=1)
+WITH = _minutely("with_catchup", catchup=True, start_date=START)
+NEW_CAPPED = _daily("new_and_capped", reads="outage.never_lands", max_catchup_runs=2)
+NEW_SKIPPING = _daily("new_and_skipping", reads="outage.never_lands", skip_to_date=day_label(days_ago=3))
+REPLAYED_AHEAD = _daily("replayed_ahead")
+NEXT_HELD = _daily("next_held_by_hand")
+WAITING = (WITHOUT, HELD, CAPPED, WITH, NEW_CAPPED, NEW_SKIPPING)
+WHOLE_GRID = [day_label(days_ago=days) for days in (5, 4, 3, 2, 1)]
+
+
+@dataclass(frozen=True)
+class Outage:
+    """What happened: the newest label of each DAG before it, and the newest one that was due when it ended."""
+
+    last: dict[str, str]
+    newest: str
+
+
+@pytest.fixture(scope="module")
+def outage(deployment: Deployment) -> Iterator[Outage]:
+    """Scheduler and dag-processor are gone for two fires and more; what a person does meanwhile is done."""
+    server, api = deployment.real.server, deployment.real.api
+    deployment.deploy(*WAITING)
+    for conf in WAITING:
+        wait_until(lambda conf=conf: deployment.runs(conf), timeout=60, why=f"{conf.dag_id} runs before the outage")
+    server.stop_component(Component.SCHEDULER)
+    try:
+        deployment.deploy(REPLAYED_AHEAD, NEXT_HELD)
+        api.backfill(REPLAYED_AHEAD.dag_id, start=midnight(days_ago=2), end=midnight(days_ago=1))
+        held = api.trigger(NEXT_HELD.dag_id, logical_date=midnight(days_ago=5))
+        _wait_for_a_parse(deployment, REPLAYED_AHEAD)  # with a replay ahead of the first scheduled run
+        server.stop_component(Component.DAG_PROCESSOR)
+
+        last = {conf.dag_id: _labels(deployment, conf)[-1] for conf in WAITING}
+        end = _minute(utc_now()) + 2 * MINUTE
+        wait_until(lambda: utc_now() > end, timeout=130, why="two fires pass")
+        api.trigger(HELD.dag_id, logical_date=end - MINUTE)
+        server.start_component(Component.SCHEDULER)
+        for conf in (WITHOUT, HELD, CAPPED, WITH):
+            wait_until(
+                lambda conf=conf: _labels(deployment, conf)[-1] > last[conf.dag_id],
+                timeout=90,
+                why=f"{conf.dag_id} runs again",
+            )
+    finally:
+        for component in (Component.SCHEDULER, Component.DAG_PROCESSOR):
+            server.ensure_component(component)
+        server.wait_until_healthy(timeout=120)
+    assert held.logical_date == midnight(days_ago=5)
+    yield Outage(last, f"{end - MINUTE:{LABEL}}")
+    deployment.withdraw(*WAITING, REPLAYED_AHEAD, NEXT_HELD)
+    for conf in WAITING:
+        api.delete_dag(conf.dag_id)
+
+
+def _wait_for_a_parse(deployment: Deployment, conf: CompiledConf) -> None:
+    now = utc_now().isoformat()
+    wait_until(
+        lambda: ((deployment.real.api.dag(conf.dag_id) or {}).get("last_parsed_time") or "") > now,
+        timeout=60,
+        why="the loader file is parsed again",
+    )
+
+
+def _labels(deployment: Deployment, conf: CompiledConf) -> list[str]:
+    return sorted(run.partition_key or "" for run in deployment.runs(conf, run_type="scheduled"))
+
+
+def _since(outage: Outage, deployment: Deployment, conf: CompiledConf) -> list[str]:
+    return [label for label in _labels(deployment, conf) if label > outage.last[conf.dag_id]]
+
+
+def _next(label: str) -> str:
+    return f"{datetime.strptime(label, LABEL).replace(tzinfo=timezone.utc) + MINUTE:{LABEL}}"
+
+
+@pytest.mark.parametrize("conf", [WITHOUT, CAPPED, HELD], ids=lambda conf: conf.name)
+def test_of_what_was_missed_only_the_newest_run_comes(deployment: Deployment, outage: Outage, conf: CompiledConf) -> None:
+    first, *rest = _since(outage, deployment, conf)
+    assert first >= outage.newest
+    assert rest == sorted(set(rest))
+
+
+def test_with_catch_up_every_missed_run_comes(deployment: Deployment, outage: Outage) -> None:
+    wait_until(
+        lambda: _since(outage, deployment, WITH)[-1] >= outage.newest, timeout=60, why="the outage has been caught up"
+    )
+    label = outage.last[WITH.dag_id]
+    for found in _since(outage, deployment, WITH):
+        label = _next(label)
+        assert found == label
+
+
+@pytest.mark.parametrize(("conf", "days"), [(NEW_CAPPED, (2, 1)), (NEW_SKIPPING, (3, 2, 1))], ids=["cap", "skip date"])
+def test_a_new_conf_catches_up_within_its_cap_and_its_skip_date(
+    deployment: Deployment, outage: Outage, conf: CompiledConf, days: tuple[int, ...]
+) -> None:
+    expected = [day_label(days_ago=each) for each in days]
+    wait_until(lambda: len(_labels(deployment, conf)) >= len(expected), timeout=60, why=f"{conf.dag_id} catches up")
+    assert _labels(deployment, conf) == expected
+
+
+@pytest.mark.parametrize("conf", [REPLAYED_AHEAD, NEXT_HELD], ids=["a replay far ahead", "the next logical date is taken"])
+def test_runs_made_by_hand_leave_no_hole(deployment: Deployment, outage: Outage, conf: CompiledConf) -> None:
+    wait_until(lambda: _labels(deployment, conf) == WHOLE_GRID, timeout=90, why=f"{conf.dag_id} is scheduled for every day")
+    runs = deployment.ends_of(deployment.runs(conf))
+    assert {run.state for run in runs} == {"success"}
+    assert deployment.landed(conf) == set(WHOLE_GRID)
