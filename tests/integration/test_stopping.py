@@ -30,7 +30,7 @@ QUICK = staging_query("stopping.local", airflow=LOCAL, query="SELECT 'old' AS v,
 SLOW = staging_query(
     "stopping.local",
     airflow=LOCAL,
-    query="SELECT CAST(sum(a.id * b.id) AS STRING) AS v, {{ start_date }} AS ds FROM range(1000000) a, range(1000000) b",
+    query="SELECT CAST(sum(a.id * b.id) AS STRING) AS v, {{ start_date }} AS ds FROM range(1000000) AS a(id), range(1000000) AS b(id)",
 )
 MENDED = staging_query("stopping.local", airflow=LOCAL, query="SELECT 'new' AS v, {{ start_date }} AS ds")
 LABEL = "2026-06-01"
