@@ -14,10 +14,11 @@ ORDERS = staging_query(
     "confs.orders",
     schedule="0 0 * * *",
     reads="confs.raw_orders",
-    query="SELECT id, amount * 2 AS doubled, ds FROM confs.raw_orders WHERE ds BETWEEN {{ start_date }} AND {{ end_date }}",
+    query="SELECT id, amount * 2 AS doubled, ds FROM confs.raw_orders "
+    "WHERE ds BETWEEN {{ start_date }} AND {{ end_date }}",
     airflow={"runner": {"kind": "local"}},
 )
-CONSUMER = f"""
+CONSUMER = """
 from airflow.sdk import DAG, Asset, PartitionedAssetTimetable, task
 
 asset = Asset(name="chronon://lab/it_confs_orders__1", uri="chronon://lab/it_confs_orders__1")

@@ -9,7 +9,7 @@ from compiled_confs import staging_query
 from deployment import Deployment
 
 #: Written down at import: the DAG that was asked for, or nothing when a whole file is parsed.
-WITNESS = '''
+WITNESS = """
 import os
 from airflow.sdk import get_parsing_context
 
@@ -18,9 +18,11 @@ with open(os.path.join(os.environ["CHRONON_WAREHOUSE"], "witness.txt"), "a") as 
 
 def callback(context):
     pass
-'''
+"""
 PLAIN = staging_query("loading.plain")
-WATCHED = staging_query("loading.watched", airflow={"task_defaults": {"on_failure_callback": "witness_of_loading.callback"}})
+WATCHED = staging_query(
+    "loading.watched", airflow={"task_defaults": {"on_failure_callback": "witness_of_loading.callback"}}
+)
 
 
 @pytest.fixture(scope="module")

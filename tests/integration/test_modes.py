@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from airflow_api import DagRun, wait_until
-from compiled_confs import LAND, group_by, shell, staging_query
+from compiled_confs import LAND, CompiledConf, group_by, shell, staging_query
 from deployment import Deployment, day_label, midnight, utc_now
 from local_airflow import Component
 
@@ -41,20 +42,79 @@ GIVES_UP = staging_query(
     reads="modes.never_lands",
     airflow={"sensor": {**ENDLESS, "on_timeout": "skip"}},
 )
-SETTLED = (WEEKLY_BACKFILL, WEEKLY_UPLOAD, FAILING)
+
+
+@dataclass(frozen=True)
+class Held:
+    """Two confs of which one mode fires at ``fire``, which lies ahead, and the other one fired at midnight."""
+
+    deployment: Deployment
+    fire: datetime
+    backfill_later: CompiledConf
+    upload_later: CompiledConf
 
 
 @pytest.fixture(scope="module")
-def modes(deployment: Deployment) -> Iterator[Deployment]:
+def held(deployment: Deployment) -> Iterator[Held]:
+    """Every conf of this file, dropped at once."""
+    if (left := midnight(days_ago=-1) - utc_now()) < timedelta(minutes=4):
+        tomorrow = midnight(days_ago=-1)
+        wait_until(lambda: utc_now() > tomorrow, timeout=left.total_seconds() + 5, why="the day is over")
+    fire = (utc_now() + timedelta(seconds=100)).replace(second=0, microsecond=0)
+    later = f"{fire.minute} {fire.hour} * * *"
+    backfill_later = group_by("modes.backfill_later", offline=later, online=MIDNIGHT, reads="modes.raw")
+    upload_later = group_by("modes.upload_later", offline=MIDNIGHT, online=later, reads="modes.raw")
+    confs = (backfill_later, upload_later, WEEKLY_BACKFILL, WEEKLY_UPLOAD, FAILING, TIMES_OUT, GIVES_UP)
     deployment.land("modes.raw", *(day_label(days_ago=days) for days in range(1, 10)))
-    deployment.deploy(*SETTLED)
-    yield deployment
-    deployment.withdraw(*SETTLED)
+    deployment.deploy(*confs)
+    yield Held(deployment, fire, backfill_later, upload_later)
+    deployment.withdraw(*confs)
 
 
-def _run(deployment: Deployment, conf: object, *, days_ago: int) -> tuple[DagRun, dict[str, str | None]]:
-    run = deployment.end_of(deployment.run_of(conf, day_label(days_ago=days_ago)))  # type: ignore[arg-type]
+@pytest.fixture(scope="module")
+def modes(held: Held) -> Deployment:
+    return held.deployment
+
+
+def _run(deployment: Deployment, conf: CompiledConf, *, days_ago: int) -> tuple[DagRun, dict[str, str | None]]:
+    run = deployment.end_of(deployment.run_of(conf, day_label(days_ago=days_ago)))
     return run, deployment.real.api.task_states(run)
+
+
+def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> None:
+    modes, api = held.deployment, held.deployment.real.api
+    confs = (held.backfill_later, held.upload_later, TIMES_OUT, GIVES_UP)
+    backfill, upload, fails, skips = (modes.run_of(conf, day_label(days_ago=1)) for conf in confs)
+    modes.wait_for_task(backfill, "gate.backfill", "deferred")
+    modes.wait_for_task(upload, "gate.upload", "deferred")
+    assert api.task_states(backfill)["backfill"] is None
+    assert api.task_states(upload)["backfill"] == "success"
+    for run in (fails, skips):
+        wait_until(
+            lambda run=run: any("is not there yet" in line for line in modes.log(run, "wait.modes.never_lands")),
+            timeout=60,
+            why="the wait has looked once",
+        )
+    began = modes.task(skips, "wait.modes.never_lands").start_date
+    assert began is not None
+    modes.real.server.stop_component(Component.TRIGGERER)
+    wait_until(lambda: utc_now() > began + timedelta(seconds=27), timeout=60, why="their time is up meanwhile")
+    back = utc_now()
+    modes.real.server.start_component(Component.TRIGGERER)
+
+    ended = modes.ends_of((backfill, upload, fails, skips))
+    assert [run.state for run in ended] == ["success", "success", "failed", "success"]
+    assert api.task_states(fails)["wait.modes.never_lands"] == "failed"
+    assert set(api.task_states(skips).values()) == {"skipped"}
+    for run, end in ((fails, "fails"), (skips, "is skipped")):
+        (said,) = (line for line in modes.log(run, "wait.modes.never_lands") if "time was up" in line)
+        assert f"the run {end}: modes.never_lands is not there yet" in said
+        deadline = datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=timezone.utc)
+        assert deadline < back  # a restart begins no new one
+    for run, gate in ((backfill, "gate.backfill"), (upload, "gate.upload")):
+        assert set(api.task_states(run).values()) == {"success"}
+        opened = modes.task(run, gate).end_date
+        assert opened is not None and opened >= held.fire
 
 
 def test_a_backfill_that_does_not_fire_is_skipped_and_the_upload_goes_on(modes: Deployment) -> None:
@@ -105,53 +165,3 @@ def test_a_replay_runs_every_mode_whatever_the_schedule(modes: Deployment) -> No
     assert (states["backfill"], states["upload"], states["landed"]) == ("success", "success", "success")
     assert states["upload_to_kv"] == "skipped"  # old values must not go in front of users
     assert day_label(days_ago=6) in modes.landed(WEEKLY_BACKFILL)
-
-
-def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(modes: Deployment) -> None:
-    if (wait := midnight(days_ago=-1) - utc_now()) < timedelta(minutes=4):
-        wait_until(lambda: utc_now() > midnight(days_ago=0), timeout=wait.total_seconds() + 5, why="the day is over")
-    soon = utc_now() + timedelta(seconds=100)
-    later = f"{soon.minute} {soon.hour} * * *"
-    backfill_later = group_by("modes.backfill_later", offline=later, online=MIDNIGHT, reads="modes.raw")
-    upload_later = group_by("modes.upload_later", offline=MIDNIGHT, online=later, reads="modes.raw")
-    confs = (backfill_later, upload_later, TIMES_OUT, GIVES_UP)
-    modes.land("modes.raw", day_label(days_ago=1))
-    modes.deploy(*confs)
-    try:
-        held, held_upload, fails, skips = (modes.run_of(conf, day_label(days_ago=1)) for conf in confs)
-        modes.wait_for_task(held, "gate.backfill", "deferred")
-        modes.wait_for_task(held_upload, "gate.upload", "deferred")
-        for run in (fails, skips):
-            modes.wait_for_task(run, "wait.modes.never_lands", "deferred")
-        assert modes.real.api.task_states(held)["backfill"] is None
-        assert modes.real.api.task_states(held_upload)["backfill"] == "success"
-        for run in (fails, skips):
-            wait_until(
-                lambda run=run: any("is not there yet" in line for line in modes.log(run, "wait.modes.never_lands")),
-                timeout=30,
-                why="the wait has looked once",
-            )
-        began = modes.task(fails, "wait.modes.never_lands").start_date
-        modes.real.server.stop_component(Component.TRIGGERER)
-        wait_until(lambda: utc_now() > began + timedelta(seconds=27), timeout=60, why="their time is up meanwhile")
-        back = utc_now()
-        modes.real.server.start_component(Component.TRIGGERER)
-
-        assert [run.state for run in modes.ends_of((held, held_upload, fails, skips))] == [
-            "success",
-            "success",
-            "failed",
-            "success",
-        ]
-        assert modes.real.api.task_states(fails)["wait.modes.never_lands"] == "failed"
-        assert set(modes.real.api.task_states(skips).values()) == {"skipped"}
-        for run, end in ((fails, "fails"), (skips, "is skipped")):
-            (said,) = (line for line in modes.log(run, "wait.modes.never_lands") if "time was up" in line)
-            assert f"the run {end}: modes.never_lands is not there yet" in said
-            assert datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=timezone.utc) < back
-        for run in (held, held_upload):
-            assert set(modes.real.api.task_states(run).values()) == {"success"}
-        fired = modes.task(held, "gate.backfill").end_date
-        assert fired is not None and fired >= soon.replace(second=0, microsecond=0)
-    finally:
-        modes.withdraw(*confs)

@@ -1,7 +1,10 @@
-"""After an outage, and with runs made by hand in between: every partition that is due comes, and only that (H8 to H11, C28)."""
+"""An outage: Airflow's commands still answer, and afterwards every partition that is due comes, and only that, whatever
+was run by hand meanwhile (H8 to H11, C28)."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -40,22 +43,29 @@ NEW_CAPPED = _daily("new_and_capped", reads="outage.never_lands", max_catchup_ru
 NEW_SKIPPING = _daily("new_and_skipping", reads="outage.never_lands", skip_to_date=day_label(days_ago=3))
 REPLAYED_AHEAD = _daily("replayed_ahead")
 NEXT_HELD = _daily("next_held_by_hand")
+BAD = staging_query("outage.bad", schedule="@weekly")
+LOGGED = re.compile(r"\d{4}-\d{2}-\d{2}T")
 WAITING = (WITHOUT, HELD, CAPPED, WITH, NEW_CAPPED, NEW_SKIPPING)
 WHOLE_GRID = [day_label(days_ago=days) for days in (5, 4, 3, 2, 1)]
 
 
 @dataclass(frozen=True)
 class Outage:
-    """What happened: the newest label of each DAG before it, and the newest one that was due when it ended."""
+    """What happened: the newest label of each DAG before it, and the newest one that is due when it ends."""
 
     last: dict[str, str]
-    newest: str
+    end: datetime
+
+    @property
+    def newest(self) -> str:
+        return f"{self.end - MINUTE:{LABEL}}"
 
 
 @pytest.fixture(scope="module")
-def outage(deployment: Deployment) -> Iterator[Outage]:
-    """Scheduler and dag-processor are gone for two fires and more; what a person does meanwhile is done."""
+def down(deployment: Deployment) -> Iterator[Outage]:
+    """Scheduler and dag-processor are gone, for two fires and more; a person goes on working."""
     server, api = deployment.real.server, deployment.real.api
+    deployment.drop(BAD)
     deployment.deploy(*WAITING)
     for conf in WAITING:
         wait_until(lambda conf=conf: deployment.runs(conf), timeout=60, why=f"{conf.dag_id} runs before the outage")
@@ -65,28 +75,38 @@ def outage(deployment: Deployment) -> Iterator[Outage]:
         api.backfill(REPLAYED_AHEAD.dag_id, start=midnight(days_ago=2), end=midnight(days_ago=1))
         held = api.trigger(NEXT_HELD.dag_id, logical_date=midnight(days_ago=5))
         _wait_for_a_parse(deployment, REPLAYED_AHEAD)  # with a replay ahead of the first scheduled run
+        wait_until(lambda: BAD.name in "".join(deployment.import_errors()), timeout=60, why="the bad conf shows")
         server.stop_component(Component.DAG_PROCESSOR)
 
         last = {conf.dag_id: _labels(deployment, conf)[-1] for conf in WAITING}
-        end = _minute(utc_now()) + 2 * MINUTE
-        wait_until(lambda: utc_now() > end, timeout=130, why="two fires pass")
-        api.trigger(HELD.dag_id, logical_date=end - MINUTE)
-        server.start_component(Component.SCHEDULER)
-        for conf in (WITHOUT, HELD, CAPPED, WITH):
-            wait_until(
-                lambda conf=conf: _labels(deployment, conf)[-1] > last[conf.dag_id],
-                timeout=90,
-                why=f"{conf.dag_id} runs again",
-            )
+        yield Outage(last, _minute(utc_now()) + 2 * MINUTE)
     finally:
         for component in (Component.SCHEDULER, Component.DAG_PROCESSOR):
             server.ensure_component(component)
         server.wait_until_healthy(timeout=120)
     assert held.logical_date == midnight(days_ago=5)
-    yield Outage(last, f"{end - MINUTE:{LABEL}}")
-    deployment.withdraw(*WAITING, REPLAYED_AHEAD, NEXT_HELD)
+    deployment.withdraw(*WAITING, BAD, REPLAYED_AHEAD, NEXT_HELD)
     for conf in WAITING:
         api.delete_dag(conf.dag_id)
+
+
+@pytest.fixture(scope="module")
+def outage(deployment: Deployment, down: Outage) -> Outage:
+    """All is up again; the scheduler came first, so that it knows only what was planned before."""
+    server = deployment.real.server
+    wait_until(lambda: utc_now() > down.end, timeout=130, why="two fires pass")
+    back = Outage(down.last, _minute(utc_now()))
+    deployment.real.api.trigger(HELD.dag_id, logical_date=back.end - MINUTE)
+    server.start_component(Component.SCHEDULER)
+    for conf in (WITHOUT, HELD, CAPPED, WITH):
+        wait_until(
+            lambda conf=conf: _labels(deployment, conf)[-1] > down.last[conf.dag_id],
+            timeout=90,
+            why=f"{conf.dag_id} runs again",
+        )
+    server.start_component(Component.DAG_PROCESSOR)
+    server.wait_until_healthy(timeout=120)
+    return back
 
 
 def _wait_for_a_parse(deployment: Deployment, conf: CompiledConf) -> None:
@@ -110,8 +130,42 @@ def _next(label: str) -> str:
     return f"{datetime.strptime(label, LABEL).replace(tzinfo=timezone.utc) + MINUTE:{LABEL}}"
 
 
+def _answer(deployment: Deployment, *arguments: str, code: int = 0) -> Any:
+    """The JSON that a command prints, without the lines that Airflow logs of itself."""
+    done = deployment.real.server.run(*arguments)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads("\n".join(line for line in done.stdout.splitlines() if not LOGGED.match(line)))
+
+
+def test_airflow_lists_the_provider_and_its_plugin(deployment: Deployment, down: Outage) -> None:
+    (provider,) = (
+        each
+        for each in _answer(deployment, "providers", "list", "-o", "json")
+        if each["package_name"] == "airflow-chronon"
+    )
+    assert "one DAG per conf version" in provider["description"]
+    (plugin,) = (each for each in _answer(deployment, "plugins", "-o", "json") if each["name"] == "chronon")
+    assert "PartitionTimetable" in str(plugin)
+
+
+def test_airflow_lists_the_bad_conf_and_nothing_good(deployment: Deployment, down: Outage) -> None:
+    (error,) = _answer(deployment, "dags", "list-import-errors", "-o", "json", code=1)
+    assert error["filepath"].endswith("chronon_import_errors.py")
+    assert f"staging_query/{BAD.name}" in error["error"] and "@weekly" in error["error"]
+    assert WITHOUT.name not in error["error"]
+
+
+def test_airflow_chronon_check_tells_good_from_bad(deployment: Deployment, down: Outage) -> None:
+    root = str(deployment.real.conf_root)
+    verdicts = _answer(deployment, "chronon", "check", "--root", root, "--format", "json", code=1)
+    assert verdicts[f"staging_query/{WITHOUT.name}"]["status"] == "ok"
+    assert verdicts[f"staging_query/{BAD.name}"]["status"] == "rejected"
+
+
 @pytest.mark.parametrize("conf", [WITHOUT, CAPPED, HELD], ids=lambda conf: conf.name)
-def test_of_what_was_missed_only_the_newest_run_comes(deployment: Deployment, outage: Outage, conf: CompiledConf) -> None:
+def test_of_what_was_missed_only_the_newest_run_comes(
+    deployment: Deployment, outage: Outage, conf: CompiledConf
+) -> None:
     first, *rest = _since(outage, deployment, conf)
     assert first >= outage.newest
     assert rest == sorted(set(rest))
@@ -136,9 +190,13 @@ def test_a_new_conf_catches_up_within_its_cap_and_its_skip_date(
     assert _labels(deployment, conf) == expected
 
 
-@pytest.mark.parametrize("conf", [REPLAYED_AHEAD, NEXT_HELD], ids=["a replay far ahead", "the next logical date is taken"])
+@pytest.mark.parametrize(
+    "conf", [REPLAYED_AHEAD, NEXT_HELD], ids=["a replay far ahead", "the next logical date is taken"]
+)
 def test_runs_made_by_hand_leave_no_hole(deployment: Deployment, outage: Outage, conf: CompiledConf) -> None:
-    wait_until(lambda: _labels(deployment, conf) == WHOLE_GRID, timeout=90, why=f"{conf.dag_id} is scheduled for every day")
+    wait_until(
+        lambda: _labels(deployment, conf) == WHOLE_GRID, timeout=90, why=f"{conf.dag_id} is scheduled for every day"
+    )
     runs = deployment.ends_of(deployment.runs(conf))
     assert {run.state for run in runs} == {"success"}
     assert deployment.landed(conf) == set(WHOLE_GRID)

@@ -11,7 +11,6 @@ from compiled_confs import staging_query
 from deployment import Deployment
 
 REPLAYED = staging_query("replays.daily")
-OTHER = staging_query("replays.other")
 WAITING = staging_query("replays.waiting", reads="replays.never_lands")
 FIRST, LAST = datetime(2026, 6, 1, tzinfo=timezone.utc), datetime(2026, 6, 3, tzinfo=timezone.utc)
 LABELS = ["2026-06-01", "2026-06-02", "2026-06-03"]
@@ -19,9 +18,18 @@ LABELS = ["2026-06-01", "2026-06-02", "2026-06-03"]
 
 @pytest.fixture(scope="module")
 def replays(deployment: Deployment) -> Iterator[Deployment]:
-    deployment.deploy(REPLAYED, OTHER, WAITING)
+    """Fifty runs of another DAG are running all the while: they wait for labels that never come."""
+    api = deployment.real.api
+    assert deployment.real.server.environment["AIRFLOW__SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE"] == "500"
+    deployment.deploy(REPLAYED, WAITING)
+    for number in range(50):
+        api.trigger(WAITING.dag_id, partition_key=f"2026-0{number // 25 + 4}-{number % 25 + 1:02d}")
+    wait_until(
+        lambda: len(api.tasks(WAITING.dag_id, state="deferred")) == 50, timeout=120, why="fifty runs wait for labels"
+    )
     yield deployment
-    deployment.withdraw(REPLAYED, OTHER, WAITING)
+    deployment.withdraw(REPLAYED, WAITING)
+    api.delete_dag(WAITING.dag_id)
 
 
 def _wait_until_over(deployment: Deployment, *, count: int) -> None:
@@ -34,13 +42,14 @@ def _wait_until_over(deployment: Deployment, *, count: int) -> None:
     )
 
 
-def test_a_range_is_replayed_any_number_of_times(replays: Deployment) -> None:
+def test_a_range_is_replayed_three_times_while_fifty_runs_of_another_dag_wait(replays: Deployment) -> None:
+    api = replays.real.api
     command = ("backfill", "create", "--dag-id", REPLAYED.dag_id, "--from-date", LABELS[0], "--to-date", LABELS[-1])
     for times, more in enumerate([(), ("--reprocess-behavior", "completed")], start=1):
         done = replays.real.server.run(*command, *more)
         assert done.returncode == 0, done.stdout + done.stderr
         _wait_until_over(replays, count=times)
-    replays.real.api.backfill(REPLAYED.dag_id, start=FIRST, end=LAST, reprocess="completed")
+    api.backfill(REPLAYED.dag_id, start=FIRST, end=LAST, reprocess="completed")
 
     runs = replays.ends_of(replays.runs(REPLAYED, run_type="backfill"))
     assert sorted(run.partition_key or "" for run in runs) == sorted(LABELS * 3)
@@ -49,27 +58,5 @@ def test_a_range_is_replayed_any_number_of_times(replays: Deployment) -> None:
     assert len({run.run_id for run in runs}) == 9
     for run in runs:
         assert [event["partition_key"] for event in replays.events(run)] == [run.partition_key]
-
-
-def test_fifty_waiting_runs_do_not_hold_up_a_replay_of_another_dag(replays: Deployment) -> None:
-    api = replays.real.api
-    assert replays.real.server.environment["AIRFLOW__SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE"] == "500"
-    for number in range(50):
-        api.trigger(WAITING.dag_id, partition_key=f"2026-0{number // 25 + 4}-{number % 25 + 1:02d}")
-    try:
-        wait_until(
-            lambda: len(api.tasks(WAITING.dag_id, state="deferred")) == 50,
-            timeout=120,
-            why="fifty runs wait for labels",
-        )
-        api.backfill(OTHER.dag_id, start=FIRST, end=FIRST)
-        (run,) = replays.runs(OTHER)
-        assert replays.end_of(run).state == "success"
-        assert len(api.runs(WAITING.dag_id, state="running")) == 50
-    finally:
-        replays.withdraw(WAITING)
-        api.delete_dag(WAITING.dag_id)
-
-
-def test_no_backfill_is_left_behind(replays: Deployment) -> None:
-    _wait_until_over(replays, count=3)
+    assert len(api.runs(WAITING.dag_id, state="running")) == 50
+    _wait_until_over(replays, count=3)  # none is left behind, which would block the next

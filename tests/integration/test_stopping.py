@@ -30,7 +30,8 @@ QUICK = staging_query("stopping.local", airflow=LOCAL, query="SELECT 'old' AS v,
 SLOW = staging_query(
     "stopping.local",
     airflow=LOCAL,
-    query="SELECT CAST(sum(a.id * b.id) AS STRING) AS v, {{ start_date }} AS ds FROM range(1000000) AS a(id), range(1000000) AS b(id)",
+    query="SELECT CAST(sum(a.id * b.id) AS STRING) AS v, {{ start_date }} AS ds "
+    "FROM range(1000000) AS a(id), range(1000000) AS b(id)",
 )
 MENDED = staging_query("stopping.local", airflow=LOCAL, query="SELECT 'new' AS v, {{ start_date }} AS ds")
 LABEL = "2026-06-01"
@@ -57,7 +58,9 @@ def test_a_stopped_job_ends_with_all_it_started(stopping: Deployment, conf: Comp
         assert all(psutil.pid_exists(pid) for pid in pids)
         api.mark_task(stopping.task(run, "backfill"), "failed")
         wait_until(
-            lambda: not any(psutil.pid_exists(pid) for pid in pids), timeout=60, why="the command and its child are gone"
+            lambda: not any(psutil.pid_exists(pid) for pid in pids),
+            timeout=60,
+            why="the command and its child are gone",
         )
         assert stopping.end_of(run).state == "failed"
     finally:
@@ -78,7 +81,9 @@ def test_a_killed_worker_leaves_the_old_partition_and_the_next_run_replaces_it(s
     stopping.drop(SLOW)
     run = api.trigger(QUICK.dag_id, partition_key=LABEL)
     wait_until(
-        lambda: list((stopping.real.warehouse / QUICK.table).glob("_chronon-*")), timeout=60, why="the engine is at work"
+        lambda: list((stopping.real.warehouse / QUICK.table).glob("_chronon-*")),
+        timeout=60,
+        why="the engine is at work",
     )
     task = stopping.wait_for_task(run, "backfill", "running")
     assert task.pid is not None
