@@ -85,10 +85,6 @@ def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> N
     modes, api = held.deployment, held.deployment.real.api
     confs = (held.backfill_later, held.upload_later, TIMES_OUT, GIVES_UP)
     backfill, upload, fails, skips = (modes.run_of(conf, day_label(days_ago=1)) for conf in confs)
-    modes.wait_for_task(backfill, "gate.backfill", "deferred")
-    modes.wait_for_task(upload, "gate.upload", "deferred")
-    assert api.task_states(backfill)["backfill"] is None
-    assert api.task_states(upload)["backfill"] == "success"
     for run in (fails, skips):
         wait_until(
             lambda run=run: any("is not there yet" in line for line in modes.log(run, "wait.modes.never_lands")),
@@ -111,10 +107,13 @@ def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> N
         assert f"the run {end}: modes.never_lands is not there yet" in said
         deadline = datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=timezone.utc)
         assert deadline < back  # a restart begins no new one
-    for run, gate in ((backfill, "gate.backfill"), (upload, "gate.upload")):
+    for run, mode in ((backfill, "backfill"), (upload, "upload")):
         assert set(api.task_states(run).values()) == {"success"}
-        opened = modes.task(run, gate).end_date
-        assert opened is not None and opened >= held.fire
+        opened, worked = modes.task(run, f"gate.{mode}").end_date, modes.task(run, mode).start_date
+        assert opened is not None and worked is not None and held.fire <= opened <= worked
+        assert f"{mode} fires at {held.fire:%Y-%m-%dT%H:%M:%SZ}" in modes.log(run, f"gate.{mode}")
+    before = modes.task(upload, "backfill").end_date
+    assert before is not None and before < held.fire  # the mode that fired at midnight was not held up
 
 
 def test_a_backfill_that_does_not_fire_is_skipped_and_the_upload_goes_on(modes: Deployment) -> None:
