@@ -179,8 +179,20 @@ def merged(waits: Iterable[Wait]) -> tuple[Wait, ...]:
     result: dict[tuple[object, ...], Wait] = {}
     for wait in waits:
         known = result.get(wait.merge_key)
-        result[wait.merge_key] = wait if known is None else _united(known, wait)
+        result[wait.merge_key] = wait if known is None else _united(known, _rewritten(wait, known.spec))
     return tuple(sorted(result.values(), key=lambda wait: wait.sort_key))
+
+
+def _rewritten(wait: Wait, spec: PartitionSpec | None) -> Wait:
+    """The wait with its labels in the format of ``spec``: a table has one, and the first reference to it decides."""
+    if spec is None or wait.spec is None or spec.format == wait.spec.format:
+        return wait
+    read, write = wait.spec.format.decode, spec.format.encode
+    back = wait.lookback
+    if back is not None:
+        first = None if back.first is None else PartitionKey(write(read(back.first)))
+        back = PartitionRange(first, PartitionKey(write(read(back.last))))
+    return replace(wait, labels=tuple(PartitionKey(write(read(label))) for label in wait.labels), lookback=back)
 
 
 def _united(one: Wait, other: Wait) -> Wait:

@@ -110,12 +110,12 @@ class Resolver:
         """A table that is read as whole partitions: its grid must be known and line up (C13, C14)."""
         grid = self.conf.spec.grid
         resolved = self.loose(reference, slice_grid=grid)
-        if resolved is None or resolved.spec is None:
-            return resolved
-        if not resolved.is_produced and reference.interval is None and not grid.is_legacy_daily:
+        if self._lacks_a_grid(reference):
             problem = f"{reference.name} declares no partition_interval and feeds a grid of {grid}"
             self.faults.append(Fault("C14", reference.where, problem, "declare its partition_interval, or time_partitioned"))
             return None
+        if resolved is None or resolved.spec is None:
+            return resolved
         if not grid.lines_up_with(resolved.spec.grid):
             remedy = f"a grid of {grid.fitting(resolved.spec.grid)} would fit"
             problem = f"{reference.name}: {misalignment(grid, resolved.spec.grid)}"
@@ -155,16 +155,25 @@ class Resolver:
             self._fault(reference, error.fault)
             return None
 
-    def edge(self, reference: Reference, *, looks_back: bool = False) -> None:
-        """Note who writes the table; a lag of at least one of its partitions looks back too (C15)."""
+    def edge(self, reference: Reference, *, back: int = 0) -> None:
+        """Note who writes the table; it looks back when ``back`` and the lag are at least one of its partitions (C15).
+
+        ``back``: the seconds by which the window that is read ends before the run does, such as a snapshot's length.
+        """
         producer = self.tree.producers.find(reference.name, consumer=self.conf.key, owner=reference.owner)
         if producer is None:
             return
         try:
-            lagging = reference.lag >= producer.conf.spec.grid.interval
+            looks_back = reference.lag + back >= producer.conf.spec.grid.interval
         except ChrononError:
-            lagging = reference.lag > 0
-        self.edges.append(Edge(producer.conf.key, looks_back or lagging))
+            looks_back = reference.lag + back > 0
+        self.edges.append(Edge(producer.conf.key, looks_back))
+
+    def _lacks_a_grid(self, reference: Reference) -> bool:
+        """Whether it is an external table without an interval under a grid that needs one (C14)."""
+        if reference.is_time_partitioned or reference.interval is not None or self.conf.spec.grid.is_legacy_daily:
+            return False
+        return self.tree.producers.find(reference.name, consumer=self.conf.key, owner=reference.owner) is None
 
     def _external_spec(self, reference: Reference) -> PartitionSpec:
         interval, offset = reference.interval, reference.offset or 0

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from airflow_chronon.core.conf import Conf, ConfKey, Mode, schedules_of
+from airflow_chronon.core.conf import Conf, ConfKey, Mode, schedule_faults, schedules_of
 from airflow_chronon.core.cycles import find_cycles
 from airflow_chronon.core.dependencies import TableDependency, Wait, merged
 from airflow_chronon.core.documents import ConfType
@@ -116,6 +116,7 @@ def _draft(conf: Conf, tree: ConfTree, settings: Settings) -> _Draft:
         grid = conf.spec.grid
     except ChrononError as error:
         draft.faults.append(error.fault)
+        draft.faults += [fault for fault in schedule_faults(conf) if fault not in draft.faults]
         return draft
     try:
         draft.modes = schedules_of(conf)

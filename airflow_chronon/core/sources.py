@@ -111,7 +111,8 @@ def _of_group_by(resolver: Resolver, group_by: GroupBy) -> Iterator[TableDepende
         for table in tables_of(source, where=f"sources[{index}]", owner=group_by.meta_data):
             resolver.edge(table.reference)
             if table.role is Role.MUTATIONS:
-                continue  # its own snapshots hold what was mutated
+                resolver.loose(table.reference, slice_grid=resolver.conf.spec.grid)  # checked, but the snapshots hold it
+                continue
             dependency = resolver.whole(table.reference)
             if dependency is not None:
                 reach = group_by.longest_window if table.role is Role.EVENTS else 0
@@ -193,8 +194,10 @@ def _from_spec(table: str, segments: list[str]) -> TableDependency | None:
 def _of_join(resolver: Resolver, join: Join) -> Iterator[TableDependency | None]:
     for table in tables_of(join.left, where="left", owner=join.meta_data):
         resolver.edge(table.reference)
-        if table.role is not Role.MUTATIONS:
-            yield resolver.whole(table.reference)
+        if table.role is Role.MUTATIONS:
+            resolver.loose(table.reference, slice_grid=resolver.conf.spec.grid)  # checked, but the snapshots hold it
+            continue
+        yield resolver.whole(table.reference)
     for index, bootstrap in enumerate(join.bootstrap_parts or ()):
         where = f"bootstrapParts[{index}]"
         reference = Reference.of_query(bootstrap.table, bootstrap.query, where=where, owner=join.meta_data)
@@ -217,11 +220,9 @@ def _of_part(resolver: Resolver, join: Join, group_by: GroupBy, *, where: str) -
     for index, source in enumerate(group_by.sources):
         for table in tables_of(source, where=f"{where}.sources[{index}]", owner=group_by.meta_data):
             snapshots = not group_by.is_temporal and not under_entities
-            resolver.edge(table.reference, looks_back=snapshots)
-            if table.role is Role.MUTATIONS and (under_entities or snapshots):
-                continue
+            resolver.edge(table.reference, back=grid.interval if snapshots else 0)
             dependency = resolver.loose(table.reference, slice_grid=grid)
-            if dependency is None:
+            if dependency is None or (table.role is Role.MUTATIONS and (under_entities or snapshots)):
                 continue
             reach = group_by.longest_window if table.role is Role.EVENTS else 0
             binding, own = _binding(under_entities, group_by, table.role, grid, dependency)

@@ -260,12 +260,13 @@ def common(c) -> dict:
 
 def out_grid(c) -> Grid:
     e = c["metaData"].get("executionInfo", {})
-    info, offline = e.get("outputTableInfo") or {}, schedule(e.get("offlineSchedule"))
+    info = e.get("outputTableInfo") or {}
     interval, offset = window(info.get("partitionInterval")), window(info.get("partitionOffset"))
-    if interval is None and offline is not None and offline.interval:
-        interval = offline.interval
+    if interval is None:  # only then does the schedule matter: a bad one does not spoil a declared grid for its readers
+        offline = schedule(e.get("offlineSchedule"))
+        interval = offline.interval if offline else None
     legacy_fmt = common(c).get("spark.chronon.partition.format") if interval is None and not offset else None
-    return Grid(interval or DAY, offset or 0, info.get("partitionFormat") or legacy_fmt,
+    return Grid(DAY if interval is None else interval, offset or 0, info.get("partitionFormat") or legacy_fmt,
                 info.get("partitionColumn") or common(c).get("spark.chronon.partition.column") or "ds")
 
 
@@ -326,7 +327,7 @@ class Source:
             fmt = q.get("partitionFormat")
             if fmt is None and interval in (None, DAY) and not offset:
                 fmt = common(owner).get("spark.chronon.partition.format")
-            self.grid = Grid(interval or DAY, offset or 0, fmt, col or default_col)
+            self.grid = Grid(DAY if interval is None else interval, offset or 0, fmt, col or default_col)
         self.column = self.grid.column
         if use == "whole" and consumer is not None:
             if consumer.i % self.grid.i or (consumer.o - self.grid.o) % self.grid.i:
@@ -519,9 +520,17 @@ def cycles(repo) -> set[str]:
     """Confs on a cycle in which no wait looks back (C15)."""
     edges: dict[str, set[str]] = {}
 
+    def interval(conf) -> int:
+        try:
+            return out_grid(conf).i
+        except Reject:
+            return 1
+
     def add(key, table, shift, consumer):
         hit = repo.producer(table.split("/")[0], consumer)
-        if hit and shift <= 0:
+        if not hit:
+            return
+        if shift < interval(repo.confs[hit[0]]):  # C15: looking back is a lag of at least one partition
             edges[key].add(hit[0])
 
     def tables(src):
@@ -546,7 +555,8 @@ def cycles(repo) -> set[str]:
         for part in c.get("joinParts") or []:
             gb = part["groupBy"]
             temporal = gb.get("accuracy", 0 if any(has_topic(src) for src in gb["sources"]) else 1) == 0
-            back = 0 if temporal or "entities" in c["left"] else out_grid(repo.confs.get("group_by/" + gb["metaData"]["name"]) or gb).i
+            of_tree = repo.confs.get("group_by/" + gb["metaData"]["name"]) or gb
+            back = 0 if temporal or "entities" in c["left"] else interval(of_tree)
             for src in gb["sources"]:
                 for table, lag in tables(src):
                     add(key, table, lag + back, gb)
@@ -591,10 +601,7 @@ def run_list(repo, key, c, g, ms, t0, t1) -> list[dict]:
 
 def judge(root: Path, t0: int, t1: int, only=(), environment: int = 0) -> dict:
     repo, out = Repo(root), {}
-    try:
-        looped = cycles(repo)
-    except Reject:
-        looped = set()
+    looped = cycles(repo)
     for key, c in sorted(repo.confs.items()):
         if only and key not in only:
             continue
