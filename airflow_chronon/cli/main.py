@@ -6,6 +6,7 @@ JSON goes to stdout, everything else to stderr; exit codes are 0 good, 1 finding
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -31,6 +32,9 @@ DEFAULT_ROOT = "dags/chronon"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     arguments = parser().parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the command
     try:
         return int(arguments.run(arguments))
     except ChrononError as error:

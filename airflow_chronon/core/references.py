@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from airflow_chronon.core.conf import PARTITION_COLUMN, PARTITION_FORMAT, Conf, ConfKey
 from airflow_chronon.core.dependencies import CutOffs, Lookback, TableDependency
-from airflow_chronon.core.documents import MetaData, Query, TableInfo, seconds
+from airflow_chronon.core.documents import ConfType, MetaData, Query, TableInfo, seconds
 from airflow_chronon.core.grid import PartitionGrid, misalignment
 from airflow_chronon.core.instants import DAY, Instant, duration_text
 from airflow_chronon.core.labels import IllegalLabel, PartitionSpec, default_pattern, partition_format
@@ -135,7 +135,7 @@ class Resolver:
                 return ResolvedDependency(
                     reference.name, column, cut=cut, lag=reference.lag, expression=reference.expression, field=reference.where
                 )
-            producer = self.tree.producers.find(reference.name, consumer=self.conf.key, owner=reference.owner)
+            producer = self._producer(reference)
             spec = self._external_spec(reference) if producer is None else self._produced_spec(reference, producer)
             self._warn_of_uneven_lag(reference, spec)
             return ResolvedDependency(
@@ -160,7 +160,7 @@ class Resolver:
 
         ``back``: the seconds by which the window that is read ends before the run does, such as a snapshot's length.
         """
-        producer = self.tree.producers.find(reference.name, consumer=self.conf.key, owner=reference.owner)
+        producer = self._producer(reference)
         if producer is None:
             return
         try:
@@ -169,11 +169,17 @@ class Resolver:
             looks_back = reference.lag + back > 0
         self.edges.append(Edge(producer.conf.key, looks_back))
 
+    def _producer(self, reference: Reference) -> Producer | None:
+        """The conf that writes the table; the reader is the conf, or the right part of a join whose source it is (C15)."""
+        owner = reference.owner
+        reader = self.conf.key if owner is self.conf.meta else ConfKey(ConfType.GROUP_BY, owner.name)
+        return self.tree.producers.find(reference.name, consumer=reader, owner=owner)
+
     def _lacks_a_grid(self, reference: Reference) -> bool:
         """Whether it is an external table without an interval under a grid that needs one (C14)."""
         if reference.is_time_partitioned or reference.interval is not None or self.conf.spec.grid.is_legacy_daily:
             return False
-        return self.tree.producers.find(reference.name, consumer=self.conf.key, owner=reference.owner) is None
+        return self._producer(reference) is None
 
     def _external_spec(self, reference: Reference) -> PartitionSpec:
         interval, offset = reference.interval, reference.offset or 0

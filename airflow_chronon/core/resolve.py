@@ -187,7 +187,7 @@ def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
         custom: Any = json.loads(conf.meta.custom_json or "{}")
         raw = custom.get("airflow") if isinstance(custom, dict) else None
         return None if raw is None else read_conf_settings(raw, conf=str(conf.key))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None  # a staging query's reader says so; nobody else reads it
     except Rejected as error:
         faults += [fault.under("metaData.customJson.airflow") for fault in error.faults]

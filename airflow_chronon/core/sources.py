@@ -156,7 +156,7 @@ def _dict_dependencies(resolver: Resolver, query: StagingQuery, named: set[str])
     try:
         custom: Any = json.loads(query.meta_data.custom_json or "{}")
         entries = [str(entry["spec"]) for entry in custom.get("airflowDependencies") or ()]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
         problem = f"it is no JSON object with a list of airflowDependencies: {error}"
         resolver.faults.append(Fault("C16", where, problem, "compile it again with zipline compile"))
         return

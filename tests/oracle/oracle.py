@@ -414,8 +414,13 @@ def waits(repo, key, c, g: Grid, s: int, e: int, mode: str = "backfill") -> list
     if mode == "metadata_upload":
         for part in c.get("joinParts") or []:
             gb = repo.confs.get("group_by/" + part["groupBy"]["metaData"]["name"])
-            if gb and deployed(gb) and truthy(gb["metaData"].get("online")) and schedule(gb["metaData"].get("executionInfo", {}).get("onlineSchedule")):
-                r = out_grid(gb)
+            if gb and deployed(gb) and truthy(gb["metaData"].get("online")):
+                try:
+                    if schedule(gb["metaData"].get("executionInfo", {}).get("onlineSchedule")) is None:
+                        continue
+                    r = out_grid(gb)
+                except Reject:
+                    continue  # a rejected part is reported for itself and uploads nothing
                 out.append({"table": join_table(gb["metaData"]) + "__upload", "column": r.column, "labels": [r.floor(e) - r.i], "grid": r, "sub": []})
     elif kind == "group_by":
         for src in c["sources"]:
