@@ -171,6 +171,8 @@ class TableDependency:
         if range_start is None:
             return PartitionRange(None, self.spec.label(last))
         oldest = self.spec.grid.floor(range_start)
+        if oldest < self.spec.format.earliest:  # no partition can have such a label
+            oldest = self.spec.grid.ceil(self.spec.format.earliest)
         return PartitionRange(self.spec.label(oldest), self.spec.label(last)) if oldest < first else None
 
 

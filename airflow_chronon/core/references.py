@@ -219,6 +219,9 @@ class Resolver:
                 start, _ = _cut_off(reference.start_cut_off, spec)
             if reference.end_cut_off:
                 last, end = _cut_off(reference.end_cut_off, spec)
+                if last < spec.format.earliest:
+                    problem = f"the cut-off {reference.end_cut_off!r} has no label in the format {spec.format.pattern!r}"
+                    raise ChrononError(Fault("C16", "", problem, "choose a later one"))
         except ChrononError as error:  # the other rules of this table are still checked
             self._fault(reference, error.fault)
         return CutOffs(start, end, last)

@@ -525,17 +525,17 @@ def cycles(repo) -> set[str]:
     """Confs on a cycle in which no wait looks back (C15)."""
     edges: dict[str, set[str]] = {}
 
-    def interval(conf) -> int:
+    def interval(conf) -> int | None:
         try:
             return out_grid(conf).i
         except Reject:
-            return 1
+            return None
 
     def add(key, table, shift, consumer):
         hit = repo.producer(table.split("/")[0], consumer)
         if not hit:
             return
-        if shift < interval(repo.confs[hit[0]]):  # C15: looking back is a lag of at least one partition
+        if shift < (interval(repo.confs[hit[0]]) or 1):  # C15: looking back is a lag of at least one partition
             edges[key].add(hit[0])
 
     def tables(src):
@@ -550,6 +550,8 @@ def cycles(repo) -> set[str]:
 
     for key, c in repo.confs.items():
         edges[key] = set()
+        if interval(c) is None:
+            continue  # a conf whose own grid is bad is rejected for that first
         for d in c.get("tableDependencies") or []:
             add(key, d["tableInfo"]["table"], window(d.get("endOffset")) or 0, c)
         for src in (c.get("sources") or []) + ([c["left"]] if "left" in c else []):
@@ -561,7 +563,7 @@ def cycles(repo) -> set[str]:
             gb = part["groupBy"]
             temporal = gb.get("accuracy", 0 if any(has_topic(src) for src in gb["sources"]) else 1) == 0
             of_tree = repo.confs.get("group_by/" + gb["metaData"]["name"]) or gb
-            back = 0 if temporal or "entities" in c["left"] else interval(of_tree)
+            back = 0 if temporal or "entities" in c["left"] else interval(of_tree) or 1
             for src in gb["sources"]:
                 for table, lag in tables(src):
                     add(key, table, lag + back, gb)
