@@ -20,8 +20,6 @@ from airflow_chronon.core.documents import (
     StagingQuery,
     TableDependencyInfo,
     TableInfo,
-    TimeUnit,
-    Window,
     seconds,
 )
 from airflow_chronon.core.grid import PartitionGrid, legacy_daily
@@ -100,9 +98,10 @@ def tables_of(source: Source, *, where: str, owner: MetaData) -> Iterator[Source
     elif source.model_transforms is not None:
         meta = source.model_transforms.meta_data
         info = meta.execution_info.output_table_info
+        at = f"{where}.modelTransforms"
+        reference = Reference.of_table_info(table_of(meta), info or TableInfo(), where=at, owner=owner)
         if info is None:
-            info = TableInfo(partition_interval=Window(length=1, time_unit=TimeUnit.DAYS))
-        reference = Reference.of_table_info(table_of(meta), info, where=f"{where}.modelTransforms", owner=owner)
+            reference = replace(reference, interval=DAY)
         yield SourceTable(reference, Role.EVENTS)
 
 
