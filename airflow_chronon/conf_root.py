@@ -6,7 +6,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
     try:
         settings = _settings(root, environ)
     except Rejected as error:
-        return ConfRoot(root, Settings(), problems=tuple(fault.under(SETTINGS_FILE) for fault in error.faults))
+        return ConfRoot(root, Settings(), problems=tuple(_in_settings(fault) for fault in error.faults))
     if settings.branch is None and branch:
         settings = settings.model_copy(update={"branch": branch})
     problems: list[Fault] = []
@@ -77,6 +77,10 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
     if not (found or unreadable or problems):
         problems.append(_nothing_found(root))
     return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems))
+
+
+def _in_settings(fault: Fault) -> Fault:
+    return replace(fault, field=f"{SETTINGS_FILE} {fault.field}".strip())
 
 
 def _settings(root: Path, environ: Mapping[str, str]) -> Settings:

@@ -101,7 +101,8 @@ def explain(arguments: argparse.Namespace) -> int:
         print("explain: --to must be after --from", file=sys.stderr)
         return USAGE
     root = _root(arguments.root)
-    verdicts = select(root.judge(), arguments.conf, root.path)
+    judged = root.judge()
+    verdicts = select(judged, arguments.conf if judged or not root.problems else (), root.path)
     shown: dict[str, tuple[Verdict, tuple[Run, ...] | None]] = {}
     for key, verdict in verdicts.items():
         shown[key] = (verdict, tuple(_runs(verdict, arguments)) if isinstance(verdict, ConfPlan) else None)
@@ -110,7 +111,8 @@ def explain(arguments: argparse.Namespace) -> int:
     else:
         print(explain_text(shown))
     _report_problems(root)
-    return FINDINGS if root.problems else GOOD
+    asked_for_bad = arguments.conf and any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
+    return FINDINGS if root.problems or asked_for_bad else GOOD
 
 
 def _runs(plan: ConfPlan, arguments: argparse.Namespace) -> Iterator[Run]:
