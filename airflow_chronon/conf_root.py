@@ -44,6 +44,11 @@ class ConfRoot:
     def branch(self) -> str:
         return self.settings.branch or self.settings.default_branch
 
+    @property
+    def namespace_prefix(self) -> str:
+        """What sets the assets of a branch apart; empty on the default branch (C24)."""
+        return "" if self.branch == self.settings.default_branch else f"{self.branch}--"
+
     def judge(self) -> dict[str, Verdict]:
         """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
         tree = ConfTree(self.confs, environment=self.settings.environment)
