@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Conf, ConfKey
@@ -47,7 +48,7 @@ class ConfRoot:
     @property
     def namespace_prefix(self) -> str:
         """What sets the assets of a branch apart; empty on the default branch (C24)."""
-        return "" if self.branch == self.settings.default_branch else f"{self.branch}--"
+        return "" if self.branch == self.settings.default_branch else f"{quote(self.branch, safe='')}--"
 
     def judge(self) -> dict[str, Verdict]:
         """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
