@@ -62,7 +62,7 @@ def test_a_repo_that_does_not_compile_leaves_the_old_confs_alone(tmp_path: Path)
     broken = tmp_path / "examples" / "feature_repo" / "staging_queries" / "commerce" / "orders.py"
     broken.parent.mkdir(parents=True)
     broken.write_text(
-        "from ai.chronon.types import StagingQuery\nx = StagingQuery(query='SELECT 1', offline_schedule='0 */5 * * *')\n"
+        "from ai.chronon.types import StagingQuery as S\nx = S(query='SELECT 1', offline_schedule='0 */5 * * *')\n"
     )
     teams = (ROOT / "examples" / "feature_repo" / "teams.py").read_text()
     (tmp_path / "examples" / "feature_repo" / "teams.py").write_text(teams)
