@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
-from airflow_chronon.core.resolve import RejectedConf, Verdict, resolve
-from airflow_chronon.core.settings import Settings
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict, resolve
+from airflow_chronon.core.settings import CatalogSettings, ConfSettings, Settings
 from airflow_chronon.core.settings_text import read_settings
 from airflow_chronon.core.tree import ConfTree
-from airflow_chronon.errors import Fault, Rejected
+from airflow_chronon.engine.build import build_runner
+from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
 SETTINGS_FILE = "chronon.yaml"
@@ -42,20 +46,30 @@ class ConfRoot:
     def branch(self) -> str:
         return self.settings.branch or self.settings.default_branch
 
+    @property
+    def namespace_prefix(self) -> str:
+        """What sets the assets of a branch apart; empty on the default branch (C24)."""
+        return "" if self.branch == self.settings.default_branch else f"{quote(self.branch, safe='')}--"
+
     def judge(self) -> dict[str, Verdict]:
         """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
         tree = ConfTree(self.confs, environment=self.settings.environment)
-        verdicts = resolve(tree, self.settings, branch=self.branch)
+        verdicts = {
+            key: _with_backends(key, verdict)
+            for key, verdict in resolve(tree, self.settings, branch=self.branch).items()
+        }
         for rejected in self.unreadable:
             free = rejected.key if rejected.key not in verdicts else rejected.file
             verdicts[free] = rejected
         return dict(sorted(verdicts.items()))
 
 
-def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> ConfRoot:
+def read_conf_root(
+    root: Path, *, environ: Mapping[str, str], branch: str | None = None, warehouse: str | None = None
+) -> ConfRoot:
     """Read a conf root, or one compiled tree. Never raises for what is wrong with it: it is all in the result.
 
-    ``branch`` is used when the settings name none. With settings that cannot be read nothing is deployed, since every
+    ``branch`` and ``warehouse`` (the catalog's root) are used when the settings name none. With settings that cannot be read nothing is deployed, since every
     conf's schedule may depend on them.
     """
     if not root.is_dir():
@@ -67,6 +81,11 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         return ConfRoot(root, Settings(), problems=tuple(_in_settings(fault) for fault in error.faults))
     if settings.branch is None and branch:
         settings = settings.model_copy(update={"branch": branch})
+    if warehouse and settings.catalog.kind == "filesystem" and not (settings.catalog.model_extra or {}).get("root"):
+        catalog = CatalogSettings.model_validate({**settings.catalog.model_dump(), "root": warehouse})
+        settings = settings.model_copy(update={"catalog": catalog})
+    if faults := backend_faults(settings):
+        return ConfRoot(root, settings, problems=tuple(_in_settings(fault) for fault in faults))
     problems: list[Fault] = []
     try:
         tree = _compiled_tree(root, settings.environment)
@@ -81,6 +100,37 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
 
 def _in_settings(fault: Fault) -> Fault:
     return replace(fault, field=f"{SETTINGS_FILE} {fault.field}".strip())
+
+
+def _with_backends(key: str, verdict: Verdict) -> Verdict:
+    """Reject a conf whose own settings name a catalog or runner that cannot be built."""
+    if isinstance(verdict, ConfPlan) and "airflow" in (verdict.conf.meta.custom_json or ""):
+        faults = backend_faults(verdict.settings)
+        if faults:
+            return RejectedConf(key, verdict.conf.file, faults)
+    return verdict
+
+
+def backend_faults(settings: ConfSettings) -> tuple[Fault, ...]:
+    """What the catalogs and the runner have against their settings, overrides included; nothing is opened.
+
+    A catalog root may still be missing here: whoever deploys fills it in.
+    """
+    faults: dict[Fault, None] = {}
+    for each in (settings, *getattr(settings, "overrides", ())):
+        catalogs = [each.catalog.of_table(""), *(table.model_dump(exclude={"match"}) for table in each.catalog.tables)]
+        for catalog in catalogs:
+            faults |= _faults_of(partial(build_catalog, {"root": "warehouse", **catalog}))
+        faults |= _faults_of(partial(build_runner, each.runner.model_dump(), default_root="warehouse"))
+    return tuple(faults)
+
+
+def _faults_of(build: Callable[[], object]) -> dict[Fault, None]:
+    try:
+        build()
+    except ChrononError as error:
+        return dict.fromkeys(error.faults if isinstance(error, Rejected) else (error.fault,))
+    return {}
 
 
 def _settings(root: Path, environ: Mapping[str, str]) -> Settings:

@@ -10,33 +10,80 @@ import io
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from airflow_chronon import __version__
+from airflow_chronon.cli.commands import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
 from airflow_chronon.cli.select import select
 from airflow_chronon.cli.text import check_text, explain_text
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
-from airflow_chronon.core.instants import Instant, parse_instant
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
 from airflow_chronon.core.runs import Run
 from airflow_chronon.errors import ChrononError
 
 GOOD, FINDINGS, USAGE = 0, 1, 2
-DEFAULT_ROOT = "dags/chronon"
+
+
+def check(options: argparse.Namespace) -> int:
+    """``check``: every conf is ok, or each broken rule with its remedy."""
+    root = _root(options.root)
+    verdicts = root.judge()
+    if options.format == "json":
+        _print_json({key: verdict_json(verdict) for key, verdict in verdicts.items()})
+    else:
+        print(check_text(root, verdicts))
+    _report_problems(root)
+    bad = any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
+    return FINDINGS if bad or root.problems else GOOD
+
+
+def explain(options: argparse.Namespace) -> int:
+    """``explain``: the runs whose first fire lies in a window, or those that an outage leaves to create."""
+    between = options.start is not None and options.end is not None
+    recovery = options.after is not None and options.now is not None
+    if between == recovery:
+        print("explain: give --from and --to, or --after and --now", file=sys.stderr)
+        return USAGE
+    if between and options.end <= options.start:
+        print("explain: --to must be after --from", file=sys.stderr)
+        return USAGE
+    root = _root(options.root)
+    judged = root.judge()
+    verdicts = select(judged, options.conf if judged or not root.problems else (), root.path)
+    shown: dict[str, tuple[Verdict, tuple[Run, ...] | None]] = {}
+    for key, verdict in verdicts.items():
+        shown[key] = (verdict, tuple(_runs(verdict, options)) if isinstance(verdict, ConfPlan) else None)
+    if options.format == "json":
+        _print_json({key: verdict_json(verdict, runs) for key, (verdict, runs) in shown.items()})
+    else:
+        print(explain_text(shown))
+    _report_problems(root)
+    asked_for_bad = options.conf and any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
+    return FINDINGS if root.problems or asked_for_bad else GOOD
+
+
+COMMANDS = (
+    Command("check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, FORMAT), check),
+    Command("explain", "show the runs of confs: fires, partitions, waits", (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT), explain),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    arguments = parser().parse_args(argv)
+    return run_command(parser().parse_args(argv))
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command of parsed options; a user's mistake is one sentence on stderr."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the command
     try:
-        return int(arguments.run(arguments))
+        command: Command = options.command
+        return command.run(options)
     except ChrononError as error:
         print(error, file=sys.stderr)
         return USAGE
@@ -51,80 +98,23 @@ def run() -> NoReturn:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Every command and its options; also what the provider adds as ``airflow chronon``."""
+    """The parser of every command."""
     top = argparse.ArgumentParser(prog="airflow-chronon", description="Chronon confs on Airflow.")
     top.add_argument("--version", action="version", version=f"airflow-chronon {__version__}")
-    commands = top.add_subparsers(metavar="COMMAND", required=True)
-    check = commands.add_parser("check", help="say of every conf whether it is good, else each broken rule with its remedy")
-    add_check_arguments(check)
-    explain = commands.add_parser("explain", help="show the runs of confs: fires, partitions, waits")
-    add_explain_arguments(explain)
+    below = top.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        one = below.add_parser(command.name, help=command.help, description=command.help)
+        for each in command.options:
+            one.add_argument(*each.flags, **each.keywords)
+        one.set_defaults(command=command)
     return top
 
 
-def add_check_arguments(command: argparse.ArgumentParser) -> None:
-    _add_common(command)
-    command.set_defaults(run=check)
-
-
-def add_explain_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("conf", nargs="*", metavar="CONF", help="a DAG id, type/name, a name or a file; default: all")
-    _add_common(command)
-    command.add_argument("--from", dest="start", type=_instant, metavar="T", help="first fire, inclusive, UTC")
-    command.add_argument("--to", dest="end", type=_instant, metavar="T", help="last fire, exclusive, UTC")
-    command.add_argument("--after", type=_last_fire, metavar="LAST", help="the last run's fire, or none: the schedule is new")
-    command.add_argument("--now", type=_instant, metavar="NOW", help="with --after: show what is created at NOW")
-    command.set_defaults(run=explain)
-
-
-def check(arguments: argparse.Namespace) -> int:
-    """``airflow-chronon check``"""
-    root = _root(arguments.root)
-    verdicts = root.judge()
-    if arguments.format == "json":
-        _print_json({key: verdict_json(verdict) for key, verdict in verdicts.items()})
-    else:
-        print(check_text(root, verdicts))
-    _report_problems(root)
-    bad = any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
-    return FINDINGS if bad or root.problems else GOOD
-
-
-def explain(arguments: argparse.Namespace) -> int:
-    """``airflow-chronon explain``"""
-    between = arguments.start is not None and arguments.end is not None
-    recovery = arguments.after is not None and arguments.now is not None
-    if between == recovery:
-        print("explain: give --from and --to, or --after and --now", file=sys.stderr)
-        return USAGE
-    if between and arguments.end <= arguments.start:
-        print("explain: --to must be after --from", file=sys.stderr)
-        return USAGE
-    root = _root(arguments.root)
-    judged = root.judge()
-    verdicts = select(judged, arguments.conf if judged or not root.problems else (), root.path)
-    shown: dict[str, tuple[Verdict, tuple[Run, ...] | None]] = {}
-    for key, verdict in verdicts.items():
-        shown[key] = (verdict, tuple(_runs(verdict, arguments)) if isinstance(verdict, ConfPlan) else None)
-    if arguments.format == "json":
-        _print_json({key: verdict_json(verdict, runs) for key, (verdict, runs) in shown.items()})
-    else:
-        print(explain_text(shown))
-    _report_problems(root)
-    asked_for_bad = arguments.conf and any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
-    return FINDINGS if root.problems or asked_for_bad else GOOD
-
-
-def _runs(plan: ConfPlan, arguments: argparse.Namespace) -> Iterator[Run]:
-    if arguments.start is not None:
-        return plan.runs.runs_between(arguments.start, arguments.end)
-    last = plan.runs.last_run(arguments.after) if arguments.after is not _NEW else None
-    return plan.runs.missed(last.end if last else None, arguments.now)
-
-
-def _add_common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--root", default=DEFAULT_ROOT, metavar="R", help=f"a conf root or one compiled tree ({DEFAULT_ROOT})")
-    command.add_argument("--format", choices=("text", "json"), default="text")
+def _runs(plan: ConfPlan, options: argparse.Namespace) -> Iterator[Run]:
+    if options.start is not None:
+        return plan.runs.runs_between(options.start, options.end)
+    last = None if options.after == NEW else plan.runs.last_run(options.after)
+    return plan.runs.missed(last.end if last else None, options.now)
 
 
 def _root(path: str) -> ConfRoot:
@@ -134,23 +124,6 @@ def _root(path: str) -> ConfRoot:
 def _report_problems(root: ConfRoot) -> None:
     for problem in root.problems:
         print(problem, file=sys.stderr)
-
-
-_NEW = -1
-
-
-def _last_fire(text: str) -> Instant:
-    return _NEW if text == "none" else _instant(text)
-
-
-def _instant(text: str) -> Instant:
-    if text == "now":
-        return int(time.time())
-    try:
-        return parse_instant(text)
-    except ValueError:
-        problem = f"{text!r} is no instant of the years 1970 to 2199: write it like 2026-06-01 or 2026-06-01T04:15Z"
-        raise argparse.ArgumentTypeError(problem) from None
 
 
 def _print_json(value: dict[str, Any]) -> None:

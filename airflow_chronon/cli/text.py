@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_chronon.conf_root import ConfRoot
-from airflow_chronon.core.dependencies import Wait
 from airflow_chronon.core.instants import iso
 from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf, Verdict
 from airflow_chronon.core.runs import Run
+from airflow_chronon.core.words import span, wait_in_words
 
 
 def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:
@@ -52,28 +52,11 @@ def _explain_one(key: str, verdict: Verdict, runs: Sequence[Run]) -> str:
     for run in runs:
         for number, (mode, of) in enumerate(run.modes.items()):
             labels = verdict.spec.labels(of.window.start, of.window.end)
-            waits = "; ".join(wait_text(wait) for wait in verdict.mode_waits(mode, of.window)) or "nothing"
+            waits = "; ".join(wait_in_words(wait) for wait in verdict.mode_waits(mode, of.window)) or "nothing"
             key_text = verdict.runs.key_of(run) if number == 0 else ""
-            rows.append((iso(of.fire), key_text, mode.value, _span(labels), waits))
+            rows.append((iso(of.fire), key_text, mode.value, span(labels), waits))
     lines += [f"  {line}" for line in _columns(rows)] or ["  no runs"]
     return "\n".join(lines)
-
-
-def wait_text(wait: Wait) -> str:
-    """A wait in words."""
-    if wait.expression is not None:
-        return f"{wait.table} until {wait.expression}"
-    if wait.until is not None:
-        return f"{wait.table} until its newest {wait.column} is at least {iso(wait.until)}"
-    sub = f" with {', '.join(wait.sub)}" if wait.sub else ""
-    back = f", lookback {wait.lookback} ({wait.policy.value})" if wait.lookback else ""
-    return f"{wait.table} {wait.column}={_span(wait.labels)}{sub}{back}"
-
-
-def _span(labels: Sequence[str]) -> str:
-    if len(labels) <= 2:
-        return ", ".join(labels)
-    return f"{labels[0]} … {labels[-1]} ({len(labels)})"
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from airflow_chronon.core.documents import ConfType, Document, Environment, GroupBy, Join, MetaData, TableInfo, seconds
 from airflow_chronon.core.grid import PartitionGrid
@@ -17,6 +17,8 @@ from airflow_chronon.core.schedules import CronSchedule, check_over_grid, normal
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 PARTITION_COLUMN, PARTITION_FORMAT = "spark.chronon.partition.column", "spark.chronon.partition.format"
+
+_Built = TypeVar("_Built")
 
 _NOT_IN_TABLE_NAMES = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -167,7 +169,7 @@ def _parse_schedules(texts: Mapping[str, str | None]) -> tuple[dict[str, CronSch
     return enabled, faults
 
 
-def _at(where: str, build: Any) -> Any:
+def _at(where: str, build: Callable[[], _Built]) -> _Built:
     """Run ``build``; what it raises is placed below the field ``where``."""
     try:
         return build()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from calendar import monthrange
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from functools import lru_cache
@@ -43,14 +44,14 @@ class Cron:
             raise _illegal(self.text, "R and H pick a time at random, so its fires cannot be known")
         try:
             parsed = croniter(self.text)
-            minutes, hours, *days = parsed.expanded[:5]
+            minutes, hours, *days = (_values(each) for each in parsed.expanded[:5])
         except (CroniterError, ValueError, KeyError, IndexError) as error:
             raise _illegal(self.text, f"it is no cron: {error}") from None
         times = tuple(
             sorted(
                 (hour * 60 + minute) * MINUTE
-                for hour in (range(24) if hours == ["*"] else hours)
-                for minute in (range(60) if minutes == ["*"] else minutes)
+                for hour in (range(24) if hours is None else hours)
+                for minute in (range(60) if minutes is None else minutes)
             )
         )
         object.__setattr__(self, "times", times)
@@ -113,13 +114,15 @@ def _illegal(text: str, problem: str) -> IllegalCron:
     return IllegalCron(Fault("C1", "", f"schedule {text!r}: {problem}", _REMEDY))
 
 
-def _every_day(days: list[list[int | str]]) -> bool:
-    """Whether month, day of month and weekday are each unrestricted: a star or a list of everything (C2)."""
-    day_of_month, month, weekday = days
-    full_month = month == ["*"] or len(month) == 12
-    full_day = day_of_month == ["*"] or {*range(1, 32)} <= {*day_of_month}
-    full_weekday = weekday == ["*"] or {*range(7)} <= {*weekday}
-    return full_month and full_day and full_weekday
+def _values(expanded: Sequence[int | str]) -> frozenset[int] | None:
+    """The values of a field as croniter expanded it; None for a star. ``l`` for the last day counts for none."""
+    return None if list(expanded) == ["*"] else frozenset(value for value in expanded if isinstance(value, int))
+
+
+def _every_day(days: Sequence[frozenset[int] | None]) -> bool:
+    """Whether day of month, month and weekday are each unrestricted: a star or a list of everything (C2)."""
+    everything = ({*range(1, 32)}, {*range(1, 13)}, {*range(7)})
+    return all(values is None or full <= values for values, full in zip(days, everything, strict=True))
 
 
 @lru_cache(maxsize=4096)

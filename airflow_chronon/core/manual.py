@@ -101,7 +101,7 @@ def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]
     if parts.pop("second", 0):
         raise _refused(field, f"{text!r} has seconds, and partitions are whole minutes", "leave the seconds out")
     try:
-        instant = from_datetime(datetime(**parts, tzinfo=timezone.utc))  # type: ignore[arg-type]
+        instant = from_datetime(datetime(**parts, tzinfo=timezone.utc))
     except ValueError as error:
         raise _refused(field, f"{text!r} is no date: {error}", _REMEDY) from None
     return instant, "hour" not in parts and not spec.grid.is_legacy_daily

@@ -7,7 +7,7 @@ instants that come in as arguments; the timetable, ``explain`` and the sensors a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from airflow_chronon.core.conf import Mode
@@ -139,6 +139,10 @@ class RunSchedule:
         newest = TimeWindow(window.end - grid.interval, window.end)
         modes = {mode: ModeRun(window.end, window if mode is Mode.BACKFILL else newest) for mode in self.all_modes}
         return Run(window.end, window, modes)
+
+    def without_bounds(self) -> RunSchedule:
+        """The same schedule without start, end or skip date: what it does in any week."""
+        return replace(self, catch_up=CatchUp())
 
     def partition(self, start: Instant) -> TimeWindow:
         """The window of the partition that starts at ``start``."""

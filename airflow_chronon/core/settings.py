@@ -100,6 +100,7 @@ class TableCatalog(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     match: str
+    kind: str = "filesystem"
 
 
 class CatalogSettings(BaseModel):

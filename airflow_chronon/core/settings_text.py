@@ -15,7 +15,7 @@ from airflow_chronon.errors import Fault, Rejected
 
 _Path = tuple[str | int, ...]
 _Model = TypeVar("_Model", bound=ConfSettings)
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
 class _TextDates(yaml.SafeLoader):
@@ -29,7 +29,8 @@ _TextDates.yaml_implicit_resolvers = {
 
 
 def read_settings(text: str, *, file: str = "chronon.yaml", environ: Mapping[str, str] | None = None) -> Settings:
-    """Read the text of a settings file; ``${NAME}`` in a value is taken from ``environ``.
+    """Read the text of a settings file; ``${NAME}`` and ``${NAME:-default}`` in a value are taken from
+    ``environ``.
 
     Raises :class:`airflow_chronon.errors.Rejected` with every fault of the file.
     """
@@ -93,12 +94,12 @@ def _expand(value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[
         return [_expand(item, environ, (*path, index), lines, faults) for index, item in enumerate(value)]
     if not isinstance(value, str):
         return value
-    for name in dict.fromkeys(_VARIABLE.findall(value)):
-        if name not in environ:
-            where = _where(path, lines)
-            faults.append(Fault("settings", where, f"the environment has no {name}", f"set {name}, or write the value itself"))
-        value = value.replace(f"${{{name}}}", environ.get(name, ""))
-    return value
+    for match in _VARIABLE.finditer(value):
+        name, default = match["name"], match["default"]
+        if name not in environ and default is None:
+            remedy = f"set {name}, or write ${{{name}:-a default}}"
+            faults.append(Fault("settings", _where(path, lines), f"the environment has no {name}", remedy))
+    return _VARIABLE.sub(lambda match: environ.get(match["name"], match["default"] or ""), value)
 
 
 def _where(path: _Path, lines: Mapping[_Path, int]) -> str:

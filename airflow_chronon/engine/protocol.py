@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from airflow_chronon.core.instants import TimeWindow
 from airflow_chronon.core.labels import PartitionKey, PartitionSpec
+from airflow_chronon.errors import Fault, JobRefused
 
 Log = Callable[[str], None]
 
@@ -35,6 +36,14 @@ class JobRequest:
     def partitions(self) -> tuple[PartitionKey, ...]:
         """The labels to write, oldest first; empty without a window."""
         return self.spec.labels(self.window.start, self.window.end) if self.window else ()
+
+
+class NothingToWrite(JobRefused):
+    """A manual run without a window: no partition was asked for, so there is none to write (H7)."""
+
+    def __init__(self, *, conf: str) -> None:
+        remedy = "give a partition key, or start_ds and end_ds"
+        super().__init__(Fault("H7", "", "no partition was asked for", remedy), conf=conf)
 
 
 class Runner(Protocol):

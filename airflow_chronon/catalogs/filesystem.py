@@ -1,0 +1,143 @@
+"""Partitions seen in Hive-style folders: ``<root>/<table>/<column>=<label>/…`` on disk or in an object store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+from airflow_chronon.catalogs.extras import optional
+from airflow_chronon.catalogs.layout import LandedWhen, is_data_file, listing_of
+from airflow_chronon.catalogs.newest import NoSuchColumn, newest_in_file
+from airflow_chronon.catalogs.protocol import ExpressionValue
+from airflow_chronon.catalogs.storage import LocalStorage, Storage, StoredFile, open_storage
+from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.listing import TableListing, TableState
+from airflow_chronon.errors import CatalogError, ChrononError, Fault
+
+_READERS = 8  # footers are read side by side: in an object store each is a round trip
+
+
+@dataclass
+class FilesystemCatalog:
+    """A catalog over the folders below one root.
+
+    A table is one folder, named by its full name. A root that is not there holds no tables. Labels in folder names are
+    percent-escaped (C7); partition columns may be nested in any order (C20). Every error is a :class:`CatalogError`.
+    """
+
+    root: str  #: a path, or a URL that fsspec knows, such as ``s3://bucket/warehouse``
+    landed: LandedWhen = LandedWhen.ANY_FILE
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _newest: dict[tuple[str, str], dict[StoredFile, Instant | None]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+    _opened: Storage | None = field(default=None, init=False, repr=False)
+
+    @property
+    def storage(self) -> Storage:
+        """The opened root; opened on first use, so that building a catalog touches nothing."""
+        if self._opened is None:
+            self._opened = open_storage(self.root, options=self.storage_options)
+        return self._opened
+
+    def list_partitions(self, table: str) -> TableListing:
+        """The landed partitions; see :class:`airflow_chronon.catalogs.protocol.PartitionCatalog`."""
+        paths = self.storage.paths(table)
+        if paths is None:
+            return TableListing(TableState.MISSING)
+        try:
+            return listing_of(paths, landed=self.landed)
+        except CatalogError as error:
+            raise _about(table, error) from error
+
+    def newest_value(self, table: str, column: str) -> Instant | None:
+        """The newest value of a time column over all files (C18).
+
+        The Parquet type decides what it means: a timestamp (UTC when it has no zone), a date (its midnight), or an
+        integer (milliseconds since the epoch). A file is read once for as long as its size and time of change stay,
+        and only its footer when that holds statistics.
+        """
+        found = self.storage.files(table)
+        if found is None:
+            return None
+        try:
+            files = [file for file in found if file.size and is_data_file(file.path.rpartition("/")[2])]
+            known = self._newest.get((table, column), {})
+            new = [file for file in files if file not in known]
+            answers = self._read(table, column, new)
+        except CatalogError as error:
+            raise _about(table, error) from error
+        lacking = [answer for answer in answers.values() if isinstance(answer, NoSuchColumn)]
+        current = {file: known[file] for file in files if file in known}
+        current |= {file: answer for file, answer in answers.items() if not isinstance(answer, NoSuchColumn)}
+        if lacking and not current:
+            raise _about(table, lacking[0])  # an older file may lack a column; not every file
+        self._newest[table, column] = current
+        return max((value for value in current.values() if value is not None), default=None)
+
+    def _read(
+        self, table: str, column: str, files: Iterable[StoredFile]
+    ) -> dict[StoredFile, Instant | NoSuchColumn | None]:
+        def read(file: StoredFile) -> tuple[StoredFile, Instant | NoSuchColumn | None] | None:
+            try:
+                with self.storage.open(table, file.path) as opened:
+                    return file, newest_in_file(opened, column=column, place=file.path)
+            except NoSuchColumn as error:
+                return file, error
+            except FileNotFoundError:
+                return None  # gone since it was listed: the next poll tells
+
+        with ThreadPoolExecutor(_READERS) as pool:
+            return dict(answer for answer in pool.map(read, files) if answer is not None)
+
+    def evaluate(self, table: str, expression: str) -> ExpressionValue:
+        """The value of a Spark SQL expression over the table, run by DuckDB (C19); None when the table is not there.
+
+        Dates come back as ``YYYY-MM-DD`` and timestamps as ISO-8601 UTC text. Only for roots on this machine.
+        """
+        from airflow_chronon.catalogs.parquet_views import ParquetViews, UnknownTable, connect
+        from airflow_chronon.catalogs.spark_sql import read_expression
+
+        storage = self.storage
+        if not isinstance(storage, LocalStorage):
+            message = f"a triggerExpr cannot be evaluated over the root {self.root!r}, which is not on this machine"
+            raise _about(
+                table, CatalogError(Fault("C19", "triggerExpr", message, "remove the triggerExpr, or use a local root"))
+            )
+        duckdb = optional("duckdb", needed_for="evaluating a triggerExpr")
+        try:
+            optional("sqlglot", needed_for="evaluating a triggerExpr")
+            query = read_expression(expression, table=table, field="triggerExpr")
+            with connect({}) as connection:
+                ParquetViews(storage).bind(connection, query.tables)
+                rows = connection.execute(f"SELECT * FROM ({query.duckdb}) LIMIT 2").fetchall()
+        except UnknownTable:
+            return None
+        except duckdb.Error as error:
+            text = f"{expression!r} cannot be evaluated: {str(error).splitlines()[0]}"
+            raise _about(table, CatalogError(Fault("C19", "triggerExpr", text, "correct the expression"))) from error
+        except ChrononError as error:
+            raise _about(table, error) from error
+        if len(rows) > 1:
+            text = f"{expression!r} has another value in every row"
+            raise _about(table, CatalogError(Fault("C19", "triggerExpr", text, "aggregate it: max(…), count(*) > 0")))
+        return _plain(rows[0][0]) if rows else None
+
+
+def _about(table: str, error: ChrononError) -> CatalogError:
+    return error if isinstance(error, CatalogError) and error.conf == table else CatalogError(error.fault, conf=table)
+
+
+def _plain(value: Any) -> ExpressionValue:
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        return aware.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value if value is None or isinstance(value, bool | str | int | float) else str(value)

@@ -1,0 +1,77 @@
+"""The argument list of a command runner: Chronon's own driver by default, or a template with placeholders.
+
+Checked against the `run` command of zipline-ai 1.28: the conf is positional there (`--conf` would be taken for the conf
+itself), `--start-ds` belongs to backfills only, uploads take the one partition as `--ds`, and a metadata upload takes none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from string import Formatter
+
+from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.errors import Fault, JobRefused, Rejected
+
+_DRIVER = ("zipline", "run", "{conf_path}", "--mode", "{mode}")
+
+#: The driver's name of each mode (C11), and the options that this mode takes.
+_MODES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "backfill": ("backfill", ("--start-ds", "{start_ds}", "--end-ds", "{end_ds}")),
+    "upload": ("upload", ("--ds", "{partition}")),
+    "upload_to_kv": ("upload-to-kv", ("--ds", "{partition}")),
+    "metadata_upload": ("metadata-upload", ()),
+}
+_OF_WINDOW = frozenset({"start_ds", "end_ds", "partition"})
+PLACEHOLDERS = ("conf_path", "mode", "start_ds", "end_ds", "partition", "table", "name", "conf_type")
+
+
+def check_template(template: Sequence[str], *, field: str) -> None:
+    """Raises :class:`Rejected` with every placeholder that is not one of :data:`PLACEHOLDERS`, and every open brace."""
+    faults = []
+    for index, argument in enumerate(template):
+        try:
+            pieces = list(Formatter().parse(argument))
+        except ValueError as error:
+            faults.append(
+                Fault("settings", f"{field}[{index}]", f"{argument!r}: {error}", "write {{ and }} for braces")
+            )
+            continue
+        for _, name, specification, conversion in pieces:
+            if name is not None and (name not in PLACEHOLDERS or specification or conversion):
+                message = f"the placeholder {{{name}}} of {argument!r} is not known"
+                faults.append(Fault("settings", f"{field}[{index}]", message, f"use {', '.join(PLACEHOLDERS)}"))
+    if faults:
+        raise Rejected(faults)
+
+
+def build_argv(job: JobRequest, *, template: Sequence[str] | None) -> list[str]:
+    """The argument list of a job: the driver's when ``template`` is None.
+
+    Without a window, arguments that hold one of its placeholders are left out, together with the bare option before
+    them (H7). Raises :class:`JobRefused` for a mode that the driver does not know.
+    """
+    if job.mode not in _MODES:
+        raise JobRefused(
+            Fault("runner", "mode", f"Chronon's driver has no mode {job.mode!r}", f"use {', '.join(_MODES)}"),
+            conf=job.conf,
+        )
+    mode, options = _MODES[job.mode]
+    values = {
+        "conf_path": os.path.abspath(job.path),
+        "mode": mode,
+        "table": job.table,
+        "name": job.name,
+        "conf_type": job.conf_type,
+    }
+    labels = job.partitions
+    if labels:
+        values |= {"start_ds": labels[0], "end_ds": labels[-1], "partition": labels[-1]}
+    argv: list[str] = []
+    for argument in (*_DRIVER, *options) if template is None else template:
+        names = {name for _, name, _, _ in Formatter().parse(argument) if name}
+        if names <= values.keys():
+            argv.append(argument.format(**values))
+        elif argv and argv[-1].startswith("-") and argument.startswith("{"):
+            argv.pop()  # the option whose value this would have been
+    return argv

@@ -1,0 +1,215 @@
+"""A run as a command: an argument list, never a shell string; its output in the task's log, its exit code deciding."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import IO
+
+from airflow_chronon.engine.argv import build_argv, check_template
+from airflow_chronon.engine.protocol import JobRequest, Log
+from airflow_chronon.errors import Fault, JobFailed, JobRefused
+
+_POLL_SECONDS = 0.2
+_QUIET_SECONDS = 1.0  # after this much silence a line that has no end yet is shown
+_LONGEST_LINE = 8_192
+_LAST_LINES = 5
+_SHOWN_OF_A_LINE = 300
+
+
+class LineSplitter:
+    """Bytes in, lines out: broken UTF-8 is replaced, long lines are cut, carriage returns end a line as newlines do."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+
+    def feed(self, data: bytes, *, final: bool = False) -> Iterator[str]:
+        """The lines that are complete now; with ``final`` also the last, unfinished one."""
+        text = self._rest + self._decoder.decode(data, final)
+        held = "\r" if text.endswith("\r") and not final else ""  # the newline after it may be on its way
+        text = text.removesuffix(held) if held else text
+        *lines, self._rest = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        for line in lines:
+            yield from self._cut(line)
+        while len(self._rest) > _LONGEST_LINE:
+            yield self._rest[:_LONGEST_LINE]
+            self._rest = self._rest[_LONGEST_LINE:]
+        self._rest += held
+        if final:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[str]:
+        """The unfinished line, if there is one."""
+        if self._rest:
+            yield self._rest.removesuffix("\r")
+            self._rest = ""
+
+    @staticmethod
+    def _cut(line: str) -> Iterator[str]:
+        for start in range(0, len(line) or 1, _LONGEST_LINE):
+            yield line[start : start + _LONGEST_LINE]
+
+
+@dataclass
+class CommandRunner:
+    """Runs one command at a time, in a session of its own, so that all it starts can be ended together.
+
+    The command's environment is the process's, then ``env``, then the run's (H5). A runner that was stopped runs nothing
+    more. Raises :class:`airflow_chronon.errors.Rejected` when built with an unknown placeholder.
+    """
+
+    argv: Sequence[str] | None = None  #: a template that replaces the driver's command line
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str | None = None
+    grace_seconds: float = 30.0  #: from SIGTERM to SIGKILL
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.argv is not None:
+            check_template(self.argv, field="runner.argv")
+
+    def run(self, job: JobRequest, log: Log) -> None:
+        """Run the command to its end; see :class:`airflow_chronon.engine.protocol.Runner`."""
+        argv = build_argv(job, template=self.argv)
+        log(f"command: {argv}")
+        last: deque[str] = deque(maxlen=_LAST_LINES)
+
+        def tell(line: str) -> None:
+            last.append(line[:_SHOWN_OF_A_LINE])
+            log(line)
+
+        if self._stopped.is_set():
+            raise _failed(job, f"{argv[0]} was stopped before it was started", last, remedy="run it again")
+        with self._started(job, argv) as process:
+            assert process.stdout is not None
+            self._follow(process, process.stdout, tell)
+        code = process.returncode
+        if self._stopped.is_set():
+            raise _failed(job, f"{argv[0]} was stopped before it was done", last, remedy="run it again")
+        if code:
+            how = f"exit code {code}" if code > 0 else f"signal {_signal_name(-code)}"
+            raise _failed(job, f"{argv[0]} ended with {how}", last, remedy="see the log above")
+
+    def stop(self) -> None:
+        """SIGTERM to the command and all it started; SIGKILL follows after the grace. Returns at once."""
+        self._stopped.set()
+        if self._process is not None:
+            _signal_group(self._process, signal.SIGTERM)
+
+    @contextmanager
+    def _started(self, job: JobRequest, argv: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+        environment = {**os.environ, **self.env, **job.environment}
+        try:
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=self.cwd,
+                env=environment,
+                start_new_session=True,
+                bufsize=0,
+            )
+        except (OSError, ValueError) as error:
+            place = (
+                self.cwd
+                if isinstance(error, NotADirectoryError) or (self.cwd and not os.path.isdir(self.cwd))
+                else argv[0]
+            )
+            text = f"cannot start {argv[0]!r}: {place}: {getattr(error, 'strerror', None) or error}"
+            remedy = "install it on the worker, or set the runner's argv and cwd"
+            raise JobRefused(Fault("runner", "argv", text, remedy), conf=job.conf) from error
+        self._process = process
+        try:
+            yield process
+        finally:
+            self._end(process)
+            self._process = None
+
+    def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes], tell: Log) -> None:
+        """Read until the output ends, or the command does: what it leaves running may hold the output open for ever."""
+        splitter, spoke, asked = LineSplitter(), time.monotonic(), 0.0
+        with selectors.DefaultSelector() as selector:
+            selector.register(output, selectors.EVENT_READ)
+            while True:
+                ended = process.poll() is not None
+                if selector.select(0 if ended else _POLL_SECONDS):
+                    data = os.read(output.fileno(), 65_536)
+                    for line in splitter.feed(data):
+                        tell(line)
+                    spoke = time.monotonic()
+                    if not data:
+                        break
+                elif ended:
+                    break
+                elif time.monotonic() - spoke > _QUIET_SECONDS:
+                    for line in splitter.flush():
+                        tell(line)
+                if self._stopped.is_set():
+                    asked = asked or self._ask(process)
+                    if time.monotonic() - asked > self.grace_seconds:
+                        _signal_group(process, signal.SIGKILL)
+        for line in splitter.feed(b"", final=True):
+            tell(line)
+        while process.poll() is None:  # it closed its output and works on
+            if self._stopped.wait(_POLL_SECONDS):
+                return  # _end() asks, waits and kills
+
+    @staticmethod
+    def _ask(process: subprocess.Popen[bytes]) -> float:
+        _signal_group(process, signal.SIGTERM)  # again: a stop can come before the process is known
+        return time.monotonic()
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        """Leave nothing of the command's session running, whatever ended the run."""
+        deadline = time.monotonic() + self.grace_seconds
+        _signal_group(process, signal.SIGTERM)
+        while _group_alive(process) and time.monotonic() < deadline:
+            process.poll()
+            time.sleep(_POLL_SECONDS / 10)
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)  # the session's leader is the group's too
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _group_alive(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _failed(job: JobRequest, message: str, last: Sequence[str], *, remedy: str) -> JobFailed:
+    shown = (
+        f"; its last lines: {' | '.join(line for line in last if line.strip())}" if any(map(str.strip, last)) else ""
+    )
+    return JobFailed(Fault("runner", "", message + shown, remedy), conf=job.conf)

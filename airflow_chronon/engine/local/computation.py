@@ -1,0 +1,39 @@
+"""What the embedded engine can compute, one module per kind of conf, behind one small protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.catalogs.storage import LocalStorage
+from airflow_chronon.engine.protocol import JobRequest, Log
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: The table, temporary and in the connection, that a computation leaves its rows in.
+RESULT = '"chronon result"'
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a computation works with."""
+
+    connection: duckdb.DuckDBPyConnection
+    storage: LocalStorage  #: the warehouse
+    catalog: FilesystemCatalog  #: the same warehouse, for what has landed
+    log: Log
+
+
+class Computation(Protocol):
+    """Computes the rows of a job. Neither writes nor publishes: that is the same for all."""
+
+    def prepare(self, job: JobRequest, session: Session) -> None:
+        """Read and check everything that can be checked before the work.
+
+        Raises :class:`airflow_chronon.errors.JobRefused`, with nothing written.
+        """
+
+    def compute(self, job: JobRequest, session: Session) -> None:
+        """Leave the rows of every label of the job in the table :data:`RESULT`, the partition column among them."""

@@ -1,0 +1,194 @@
+"""The embedded engine: DuckDB over Hive-style Parquet folders, in the calling process. No cluster.
+
+Computing and publishing are apart: a module per kind of conf computes, and every kind is published alike.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_chronon.catalogs.extras import optional
+from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.catalogs.parquet_views import connect, identifier, literal
+from airflow_chronon.catalogs.storage import LocalStorage, check_table_name
+from airflow_chronon.core.labels import PartitionKey
+from airflow_chronon.engine.local.computation import RESULT, Computation, Session
+from airflow_chronon.engine.local.publish import TableWriter
+from airflow_chronon.engine.local.staging_query import StagingQueryComputation
+from airflow_chronon.engine.protocol import JobRequest, Log, NothingToWrite
+from airflow_chronon.errors import CatalogError, Fault, JobFailed, JobRefused
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: What computes each kind of conf in each mode. GroupBys and Joins join here.
+_COMPUTATIONS: Mapping[tuple[str, str], Callable[[], Computation]] = {
+    ("staging_query", "backfill"): StagingQueryComputation
+}
+_INTERRUPT_SECONDS = 0.2
+_KINDS = {"staging_query": "staging queries", "group_by": "GroupBys", "join": "Joins"}
+
+
+@dataclass
+class LocalRunner:
+    """Runs one job at a time in a thread of its own, so that a signal reaches ``stop`` while DuckDB works.
+
+    A runner that was stopped runs nothing more.
+    """
+
+    warehouse: str  #: the root folder of all tables
+    memory_limit: str | None = None  #: DuckDB's own words, such as ``2GB``; None leaves it to DuckDB
+    threads: int | None = None  #: at least 1; None leaves it to DuckDB
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+    _connection: duckdb.DuckDBPyConnection | None = field(default=None, init=False, repr=False)
+
+    def run(self, job: JobRequest, log: Log) -> None:
+        """Compute the job's partitions and publish each; see :class:`airflow_chronon.engine.protocol.Runner`."""
+        computation = self._computation(job)
+        if job.window is None:
+            raise NothingToWrite(conf=job.conf)
+        if self._stopped.is_set():
+            raise _stopped(job)
+        try:
+            duckdb = optional("duckdb", needed_for="the embedded engine")
+            check_table_name(job.table)
+            connection = connect(self._settings())
+        except CatalogError as error:
+            raise JobRefused(error.fault, conf=job.conf) from error
+        except duckdb.Error as error:
+            raise self._failed(job, error, "check the runner's memory_limit and threads") from error
+        self._connection = connection
+        try:
+            with ThreadPoolExecutor(1, thread_name_prefix="chronon-local") as pool:
+                work = pool.submit(self._work, job, computation, connection, log)
+                try:
+                    while not wait({work}, timeout=_INTERRUPT_SECONDS).done:
+                        if self._stopped.is_set():
+                            connection.interrupt()  # again: one that comes between two statements is lost
+                finally:
+                    if not work.done():  # an exception from a signal handler: the thread ends before this returns
+                        self.stop()
+                work.result()
+        finally:
+            self._connection = None
+            connection.close()
+
+    def stop(self) -> None:
+        """Interrupt DuckDB; what is already published stays, whole, and nothing else is left."""
+        self._stopped.set()
+        connection = self._connection
+        if connection is not None:
+            connection.interrupt()
+
+    def _settings(self) -> dict[str, str]:
+        settings = {"memory_limit": self.memory_limit, "threads": self.threads}
+        return {key: str(value) for key, value in settings.items() if value is not None}
+
+    @staticmethod
+    def _computation(job: JobRequest) -> Computation:
+        build = _COMPUTATIONS.get((job.conf_type, job.mode))
+        if build is None:
+            kind = _KINDS.get(job.conf_type, job.conf_type)
+            what = (
+                f"does not compute {kind} yet"
+                if job.conf_type != "staging_query"
+                else f"has no mode {job.mode!r} for {kind}"
+            )
+            remedy = "run it with the command runner, or wait for a later version"
+            raise JobRefused(Fault("runner", "", f"the embedded engine {what}", remedy), conf=job.conf)
+        return build()
+
+    def _work(self, job: JobRequest, computation: Computation, connection: duckdb.DuckDBPyConnection, log: Log) -> None:
+        import duckdb
+
+        storage = LocalStorage(Path(self.warehouse).expanduser().absolute())
+        session = Session(connection, storage, FilesystemCatalog(str(storage.root)), log)
+        writer = TableWriter(storage.root / job.table, job.spec.column, job.conf)
+        try:
+            computation.prepare(job, session)
+            writer.check(connection, job.partitions)
+            with writer.staging() as staging:
+                connection.execute(f"SET temp_directory = {literal(str(staging / 'spill'))}")
+                computation.compute(job, session)
+                self._write(job, writer, connection, log)
+        except duckdb.Error as error:
+            raise self._failed(job, error, "correct the query, or give the runner more memory or disk") from error
+        except OSError as error:
+            text = f"cannot write {error.filename or writer.folder}: {error.strerror or error}"
+            raise JobFailed(
+                Fault("runner", "", text, "free some space, or give this process the right to write there"),
+                conf=job.conf,
+            ) from error
+        except CatalogError as error:
+            raise JobFailed(error.fault, conf=job.conf) from error
+
+    def _write(self, job: JobRequest, writer: TableWriter, connection: duckdb.DuckDBPyConnection, log: Log) -> None:
+        column = _partition_column(connection, job)
+        counts = _counts(connection, job, column)
+        kept = "*" if len(_columns(connection)) == 1 else f"* EXCLUDE ({identifier(column)})"
+        text = f"CAST({identifier(column)} AS VARCHAR)"
+        extra = job.document.get("metaData", {}).get("additionalOutputPartitionColumns")
+        if extra:
+            log(
+                f"additional partition columns stay columns of the file in the embedded engine: {', '.join(map(str, extra))}"
+            )
+        written = [
+            (
+                writer.write(connection, f"SELECT {kept} FROM {RESULT} WHERE {text} = {literal(label)}", index=index),
+                label,
+            )
+            for index, label in enumerate(job.partitions)
+        ]
+        for path, label in written:
+            if self._stopped.is_set():
+                raise _stopped(job)
+            writer.publish(path, label)
+            log(f"{job.table} {job.spec.column}={label}: {counts.get(label, 0)} rows")
+
+    def _failed(self, job: JobRequest, error: Exception, remedy: str) -> JobFailed:
+        if self._stopped.is_set():
+            return _stopped(job)
+        text = " ".join(str(error).split("\n\n")[0].split())
+        return JobFailed(Fault("runner", "", f"DuckDB says: {text.rstrip('.')}", remedy), conf=job.conf)
+
+
+def _stopped(job: JobRequest) -> JobFailed:
+    return JobFailed(Fault("runner", "", "the run was stopped before it was done", "run it again"), conf=job.conf)
+
+
+def _columns(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    return [column[0] for column in connection.execute(f"SELECT * FROM {RESULT} LIMIT 0").description or ()]
+
+
+def _partition_column(connection: duckdb.DuckDBPyConnection, job: JobRequest) -> str:
+    """The result's name of the partition column; Spark does not tell upper from lower case."""
+    names = _columns(connection)
+    for name in names:
+        if name.casefold() == job.spec.column.casefold():
+            return name
+    message = f"the result has no partition column {job.spec.column!r}; its columns are {', '.join(names)}"
+    raise JobFailed(Fault("C7", "query", message, f"select the partition's label AS {job.spec.column}"), conf=job.conf)
+
+
+def _counts(connection: duckdb.DuckDBPyConnection, job: JobRequest, column: str) -> dict[PartitionKey, int]:
+    """Rows per label. Raises :class:`JobFailed` when a row belongs to no label of the run: no row is dropped silently."""
+    labels = job.partitions
+    name = identifier(column)
+    rows = connection.execute(
+        f"SELECT CAST({name} AS VARCHAR), count(*) FROM {RESULT} GROUP BY 1 ORDER BY 1 NULLS FIRST"
+    ).fetchall()
+    counts = {PartitionKey(label): count for label, count in rows}
+    stray = next((label for label in counts if label not in labels), labels[0])
+    if stray not in labels:
+        shown = "without a label (NULL)" if stray is None else f"labelled {stray!r}"
+        first, last = labels[0], labels[-1]
+        asked = repr(first) if first == last else f"{first!r} to {last!r}"
+        message = f"the result holds {counts[stray]} rows {shown} in {job.spec.column}, which this run ({asked}) does not write"
+        remedy = f"filter {job.spec.column} BETWEEN {{{{ start_date }}}} AND {{{{ end_date }}}} in the query"
+        raise JobFailed(Fault("C9", "query", message, remedy), conf=job.conf)
+    return counts

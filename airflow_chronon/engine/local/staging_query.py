@@ -1,0 +1,100 @@
+"""Staging queries in the embedded engine: Spark SQL over Parquet folders, run once for all labels of the run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from airflow_chronon.catalogs.parquet_views import ParquetViews, UnknownTable, identifier
+from airflow_chronon.catalogs.spark_sql import SparkQuery, TableName, UnreadableSql, read_query, read_view
+from airflow_chronon.core.labels import IllegalLabel
+from airflow_chronon.engine.local.computation import RESULT, Session
+from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.engine.templates import IllegalTemplate, render_query
+from airflow_chronon.errors import Fault, JobRefused
+
+_ENGINES = {0: "SPARK", 1: "BIGQUERY", 2: "SNOWFLAKE"}
+_ON_SPARK = "run this conf with the command runner"
+_WORDS = re.compile(r"\s*((?:[A-Za-z]+\s+){0,2}[A-Za-z]+)")
+
+
+@dataclass
+class StagingQueryComputation:
+    """One staging query's backfill."""
+
+    _views: list[tuple[str, SparkQuery]] = field(default_factory=list, init=False)
+    _query: SparkQuery | None = field(default=None, init=False)
+
+    def prepare(self, job: JobRequest, session: Session) -> None:
+        """Everything that can be refused, in order: engine, setups, templates, SQL, tables."""
+        assert job.window is not None, "a run without a window never gets here"
+        document = job.document
+        engine = document.get("engineType")
+        if engine not in (None, 0):
+            name = _ENGINES.get(engine, str(engine))
+            raise _refused(job, "engineType", f"the embedded engine does not run queries for {name}", _ON_SPARK)
+        self._views = self._read_setups(job)
+        names = frozenset(name.casefold() for name, _ in self._views)
+
+        def max_date(table: str) -> str | None:
+            listing = session.catalog.list_partitions(table)
+            column = job.spec.column if job.spec.column in listing.columns else next(iter(sorted(listing.columns)), "")
+            return max(listing.labels(column), default=None)
+
+        text = str(document.get("query") or "")
+        try:
+            rendered = render_query(text, spec=job.spec, window=job.window, max_dates=max_date)
+            session.log(f"query: {rendered}")
+            self._query = read_query(rendered, field="query", known=names)
+            session.log(f"query for DuckDB: {self._query.duckdb}")
+            self._bind(session, by_name=False)
+        except (IllegalTemplate, IllegalLabel, UnreadableSql, UnknownTable) as error:
+            raise JobRefused(error.fault, conf=job.conf) from error
+
+    def compute(self, job: JobRequest, session: Session) -> None:
+        """Run the query. Files of one table that differ in their columns are united in a second try."""
+        import duckdb
+
+        try:
+            self._run(session)
+        except (duckdb.BinderException, duckdb.InvalidInputException) as first:
+            # Uniting columns opens every footer of every table, so it waits until a query needs it.
+            try:
+                self._bind(session, by_name=True)
+                self._run(session)
+            except duckdb.InterruptException:
+                raise
+            except duckdb.Error:
+                raise first from None
+
+    def _run(self, session: Session) -> None:
+        assert self._query is not None, "prepare() comes first"
+        session.connection.execute(f"CREATE OR REPLACE TEMPORARY TABLE {RESULT} AS {self._query.duckdb}")
+
+    def _bind(self, session: Session, *, by_name: bool) -> None:
+        assert self._query is not None
+        queries = [query for _, query in self._views] + [self._query]
+        tables: list[TableName] = [table for query in queries for table in query.tables]
+        ParquetViews(session.storage).bind(session.connection, tables, by_name=by_name)
+        for name, query in self._views:
+            session.connection.execute(f'CREATE OR REPLACE VIEW "main".{identifier(name)} AS {query.duckdb}')
+
+    def _read_setups(self, job: JobRequest) -> list[tuple[str, SparkQuery]]:
+        views: list[tuple[str, SparkQuery]] = []
+        for index, statement in enumerate(job.document.get("setups") or ()):
+            place = f"setups[{index}]"
+            try:
+                view = read_view(str(statement), field=place, known=frozenset(name.casefold() for name, _ in views))
+            except UnreadableSql as error:
+                raise JobRefused(error.fault, conf=job.conf) from error
+            if view is None:
+                words = _WORDS.match(str(statement))
+                shown = re.sub(r"\s+", " ", words[1]).upper() if words else repr(statement)
+                message = f"the embedded engine cannot carry out the setup {shown} ({str(statement).strip()!r})"
+                raise _refused(job, place, message, f"remove it, write it as CREATE TEMPORARY VIEW, or {_ON_SPARK}")
+            views.append(view)
+        return views
+
+
+def _refused(job: JobRequest, place: str, message: str, remedy: str) -> JobRefused:
+    return JobRefused(Fault("runner", place, message, remedy), conf=job.conf)

@@ -1,0 +1,43 @@
+"""The setting ``catalog``."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.catalogs.layout import LandedWhen
+from airflow_chronon.errors import Rejected
+
+
+def test_a_filesystem_catalog_is_built_from_its_settings():
+    settings = {"kind": "filesystem", "root": "s3://b/w", "landed": "success_file", "storage_options": {"anon": True}}
+    assert build_catalog(settings) == FilesystemCatalog(
+        "s3://b/w", landed=LandedWhen.SUCCESS_FILE, storage_options={"anon": True}
+    )
+
+
+def test_any_file_is_the_default():
+    assert build_catalog({"kind": "filesystem", "root": "w"}) == FilesystemCatalog("w", landed=LandedWhen.ANY_FILE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "catalog.kind: the catalog kind None is not known .settings.. Use filesystem"),
+        ({"kind": "hive"}, "catalog.kind: the catalog kind 'hive' is not known .settings.. Use filesystem"),
+        ({"kind": "filesystem", "root": "w", "lnded": 1}, "'lnded' is not known .* Allowed are kind, root, landed, storage"),
+        ({"kind": "filesystem", "root": "w", "landed": "maybe"}, "'maybe' is not known .* Use any_file or success_file"),
+        ({"kind": "filesystem"}, "catalog.root: None is no root"),
+        ({"kind": "filesystem", "root": "w", "storage_options": 3}, "catalog.storage_options: 3 is no mapping"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
+    with pytest.raises(Rejected, match=message):
+        build_catalog(settings)
+
+
+def test_every_fault_is_said_at_once():
+    with pytest.raises(Rejected) as caught:
+        build_catalog({"kind": "filesystem", "landed": 1, "x": 2})
+    assert [fault.field for fault in caught.value.faults] == ["catalog.x", "catalog.root", "catalog.landed"]
