@@ -20,7 +20,9 @@ NOON, LATER = datetime(2026, 6, 1, 12), datetime(2026, 6, 1, 15, 30, 0, 999_000)
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        pytest.param(pa.array([NOON, LATER], pa.timestamp("us")), "2026-06-01T15:30:00Z", id="timestamp without zone is UTC"),
+        pytest.param(
+            pa.array([NOON, LATER], pa.timestamp("us")), "2026-06-01T15:30:00Z", id="timestamp without zone is UTC"
+        ),
         pytest.param(pa.array([LATER, NOON], pa.timestamp("ms", "Asia/Tokyo")), "2026-06-01T15:30:00Z", id="zoned"),
         pytest.param(pa.array([NOON, None], pa.timestamp("ns")), "2026-06-01T12:00:00Z", id="nanoseconds and a null"),
         pytest.param(pa.array([NOON, LATER], pa.timestamp("s")), "2026-06-01T15:30:00Z", id="seconds"),
