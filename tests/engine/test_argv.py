@@ -83,8 +83,13 @@ class TestTemplates:
         ]
         job = make_job(end="2026-06-03", mode="upload_to_kv", path="/c/p")
         assert build_argv(job, template=template) == [
-            "run.py", "--conf=/c/p", "upload-to-kv", "2026-06-01..2026-06-02", "2026-06-02", "out.orders team.orders.daily__1 staging_query"
-        ]  # fmt: skip
+            "run.py",
+            "--conf=/c/p",
+            "upload-to-kv",
+            "2026-06-01..2026-06-02",
+            "2026-06-02",
+            "out.orders team.orders.daily__1 staging_query",
+        ]
 
     def test_doubled_braces_are_braces(self, make_job):
         assert build_argv(make_job(), template=["{{}}", "{{mode}}"]) == ["{}", "{mode}"]

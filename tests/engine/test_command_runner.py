@@ -62,7 +62,10 @@ class TestOutput:
             if line == "....":
                 gate.touch()
 
-        code = f"import os\nprint('....', end='', flush=True)\nwhile not os.path.exists({str(gate)!r}): os.sched_yield()\nprint('.')"
+        code = (
+            "import os\nprint('....', end='', flush=True)\n"
+            f"while not os.path.exists({str(gate)!r}): os.sched_yield()\nprint('.')"
+        )
         CommandRunner(argv=python(code)).run(make_job(), open_gate)
         assert log[1:] == ["....", "."]
 
@@ -150,9 +153,11 @@ class TestStop:
 
     def test_one_that_does_not_listen_is_killed_with_all_it_started(self, make_job):
         deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        child = deaf + "print(0); time.sleep(600)"
         code = (
             deaf + "import os, subprocess, sys\n"
-            f"child = subprocess.Popen([sys.executable, '-u', '-c', {deaf + 'print(0); time.sleep(600)'!r}], stdout=subprocess.PIPE)\n"
+            f"command = [sys.executable, '-u', '-c', {child!r}]\n"
+            "child = subprocess.Popen(command, stdout=subprocess.PIPE)\n"
             "child.stdout.readline(); print('ready', os.getpid(), child.pid); time.sleep(600)"
         )
         log, _ = self.stopped_run(make_job, code, grace=0.3)

@@ -15,7 +15,10 @@ import pytest
 from airflow_chronon.engine.local import LocalRunner
 
 ROWS = 20_000
-QUERY = "SELECT range AS id, {version} AS version, md5(range::VARCHAR) AS filler, {{{{ start_date }}}} AS ds FROM range({rows})"
+QUERY = (
+    "SELECT range AS id, {version} AS version, md5(range::VARCHAR) AS filler, {{{{ start_date }}}} AS ds "
+    "FROM range({rows})"
+)
 
 #: Runs one replay in a process of its own, with something broken in it.
 CHILD = """

@@ -115,7 +115,7 @@ class TestTables:
             "WITH a AS (SELECT * FROM data.orders), b AS (SELECT * FROM a) SELECT id, ds FROM b WHERE {}",
             "SELECT id, ds FROM data.orders WHERE id IN (SELECT max(id) FROM data.orders GROUP BY id) AND {}",
             "SELECT /*+ BROADCAST(o) */ id, ds FROM data.orders o WHERE {} DISTRIBUTE BY id SORT BY id",
-            "SELECT id, ds FROM (SELECT * FROM data.orders) WHERE {} AND id = 0 UNION ALL SELECT 1, {{{{ start_date }}}}",
+            "SELECT id, ds FROM (SELECT * FROM data.orders) WHERE {} AND id = 0 UNION SELECT 1, {{{{ end_date }}}}",
         ],
     )
     def test_every_way_to_name_a_table_is_bound(self, run, orders, rows, query):
