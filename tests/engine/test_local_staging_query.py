@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import threading
 import time
 from pathlib import Path
@@ -237,6 +238,11 @@ class TestRefusals:
         assert "\n" not in str(caught.value)
         assert os.listdir(warehouse / "out.orders") == []
 
+    def test_duckdbs_lists_of_candidates_stay_out_of_the_sentence(self, run, orders):
+        with pytest.raises(JobFailed, match="DuckDB says: Binder Error: No function matches") as caught:
+            run(f"SELECT last_day(note) AS x, ds FROM data.orders WHERE {BETWEEN}")
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+
     def test_a_setup_that_makes_a_view_is_carried_out(self, run, orders, rows):
         setups = [
             "CREATE OR REPLACE TEMPORARY VIEW o AS SELECT * FROM data.orders",
@@ -291,6 +297,21 @@ class TestStop:
         with pytest.raises(JobFailed, match="the run was stopped before it was done"):
             runner.run(make_job(self.ENDLESS), log)
         stopper.join()
+        assert not (warehouse / "out.orders").exists() or os.listdir(warehouse / "out.orders") == []
+
+    def test_an_exception_from_a_signal_handler_ends_the_query_first(self, warehouse, make_job):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGUSR1, interrupt)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                LocalRunner(str(warehouse)).run(
+                    make_job(self.ENDLESS), lambda line: os.kill(os.getpid(), signal.SIGUSR1)
+                )
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("chronon-local")]
         assert not (warehouse / "out.orders").exists() or os.listdir(warehouse / "out.orders") == []
 
     def test_a_stop_before_the_start_holds(self, warehouse, make_job):

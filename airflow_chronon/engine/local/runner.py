@@ -148,7 +148,7 @@ class LocalRunner:
     def _failed(self, job: JobRequest, error: Exception, remedy: str) -> JobFailed:
         if self._stopped.is_set():
             return _stopped(job)
-        text = " ".join(str(error).split("\n\n")[0].split())
+        text = str(error).strip().splitlines()[0]  # what follows lists candidates and repeats the query
         return JobFailed(Fault("runner", "", f"DuckDB says: {text.rstrip('.')}", remedy), conf=job.conf)
 
 
