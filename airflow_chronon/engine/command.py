@@ -74,6 +74,7 @@ class CommandRunner:
     grace_seconds: float = 30.0  #: from SIGTERM to SIGKILL
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
+    _asked: float | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.argv is not None:
@@ -104,8 +105,9 @@ class CommandRunner:
     def stop(self) -> None:
         """SIGTERM to the command and all it started; SIGKILL follows after the grace. Returns at once."""
         self._stopped.set()
-        if self._process is not None:
-            _signal_group(self._process, signal.SIGTERM)
+        process = self._process
+        if process is not None:
+            self._ask(process)
 
     @contextmanager
     def _started(self, job: JobRequest, argv: list[str]) -> Iterator[subprocess.Popen[bytes]]:
@@ -130,6 +132,7 @@ class CommandRunner:
             text = f"cannot start {argv[0]!r}: {place}: {getattr(error, 'strerror', None) or error}"
             remedy = "install it on the worker, or set the runner's argv and cwd"
             raise JobRefused(Fault("runner", "argv", text, remedy), conf=job.conf) from error
+        self._asked = None
         self._process = process
         try:
             yield process
@@ -139,7 +142,7 @@ class CommandRunner:
 
     def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes], tell: Log) -> None:
         """Read until the output ends, or the command does: what it leaves running may hold the output open for ever."""
-        splitter, spoke, asked = LineSplitter(), time.monotonic(), 0.0
+        splitter, spoke = LineSplitter(), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(output, selectors.EVENT_READ)
             while True:
@@ -156,25 +159,24 @@ class CommandRunner:
                 elif time.monotonic() - spoke > _QUIET_SECONDS:
                     for line in splitter.flush():
                         tell(line)
-                if self._stopped.is_set():
-                    asked = asked or self._ask(process)
-                    if time.monotonic() - asked > self.grace_seconds:
-                        _signal_group(process, signal.SIGKILL)
+                if self._stopped.is_set() and self._ask(process) + self.grace_seconds < time.monotonic():
+                    _signal_group(process, signal.SIGKILL)
         for line in splitter.feed(b"", final=True):
             tell(line)
         while process.poll() is None:  # it closed its output and works on
             if self._stopped.wait(_POLL_SECONDS):
                 return  # _end() asks, waits and kills
 
-    @staticmethod
-    def _ask(process: subprocess.Popen[bytes]) -> float:
-        _signal_group(process, signal.SIGTERM)  # again: a stop can come before the process is known
-        return time.monotonic()
+    def _ask(self, process: subprocess.Popen[bytes]) -> float:
+        """SIGTERM, once: a second one would break into the tidying up that the first one started. Says when it went."""
+        if self._asked is None:
+            self._asked = time.monotonic()
+            _signal_group(process, signal.SIGTERM)
+        return self._asked
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """Leave nothing of the command's session running, whatever ended the run."""
-        deadline = time.monotonic() + self.grace_seconds
-        _signal_group(process, signal.SIGTERM)
+        deadline = self._ask(process) + self.grace_seconds
         while _group_alive(process) and time.monotonic() < deadline:
             process.poll()
             time.sleep(_POLL_SECONDS / 10)

@@ -303,12 +303,14 @@ class TestStop:
         def interrupt(*_):
             raise KeyboardInterrupt
 
+        def log(line: str) -> None:
+            if line.startswith("query for DuckDB"):
+                os.kill(os.getpid(), signal.SIGUSR1)
+
         before = signal.signal(signal.SIGUSR1, interrupt)
         try:
             with pytest.raises(KeyboardInterrupt):
-                LocalRunner(str(warehouse)).run(
-                    make_job(self.ENDLESS), lambda line: os.kill(os.getpid(), signal.SIGUSR1)
-                )
+                LocalRunner(str(warehouse)).run(make_job(self.ENDLESS), log)
         finally:
             signal.signal(signal.SIGUSR1, before)
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("chronon-local")]

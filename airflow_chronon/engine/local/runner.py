@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,20 +64,34 @@ class LocalRunner:
             raise self._failed(job, error, "check the runner's memory_limit and threads") from error
         self._connection = connection
         try:
-            with ThreadPoolExecutor(1, thread_name_prefix="chronon-local") as pool:
-                work = pool.submit(self._work, job, computation, connection, log)
-                try:
-                    while not wait({work}, timeout=_INTERRUPT_SECONDS).done:
-                        if self._stopped.is_set():
-                            _interrupt(connection)  # again: one that comes between two statements is lost
-                finally:
-                    while not work.done():  # an exception from a signal handler: the thread ends before this returns
-                        self.stop()
-                        wait({work}, timeout=_INTERRUPT_SECONDS)
-                work.result()
+            self._in_thread(lambda: self._work(job, computation, connection, log), connection)
         finally:
             self._connection = None
             connection.close()
+
+    def _in_thread(self, work: Callable[[], None], connection: duckdb.DuckDBPyConnection) -> None:
+        """Do the work in a thread that has ended when this returns, also when a signal handler raises here."""
+        raised: list[BaseException] = []
+
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException as error:  # raised again below, in the caller's thread
+                raised.append(error)
+
+        thread = threading.Thread(target=guarded, name="chronon-local", daemon=True)
+        try:
+            thread.start()
+            while thread.is_alive():
+                thread.join(_INTERRUPT_SECONDS)
+                if self._stopped.is_set():
+                    _interrupt(connection)  # again and again: one that comes between two statements is lost
+        finally:
+            while thread.is_alive():
+                self.stop()
+                thread.join(_INTERRUPT_SECONDS)
+        if raised:
+            raise raised[0]
 
     def stop(self) -> None:
         """Interrupt DuckDB; what is already published stays, whole, and nothing else is left."""
