@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO
 
 from airflow_chronon.engine.argv import build_argv, check_template
@@ -182,6 +183,8 @@ class CommandRunner:
             time.sleep(_POLL_SECONDS / 10)
         _signal_group(process, signal.SIGKILL)
         process.wait()
+        while _group_alive(process):  # a killed process takes a moment to go
+            time.sleep(_POLL_SECONDS / 10)
         if process.stdout is not None:
             process.stdout.close()
 
@@ -194,13 +197,23 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
 
 
 def _group_alive(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a process of the group still runs; one that has ended and that nobody has asked after does not."""
     try:
         os.killpg(process.pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    members = [stat for stat in map(_stat, Path("/proc").glob("[0-9]*")) if stat and stat[2] == str(process.pid)]
+    return not Path("/proc/self").exists() or any(state not in "ZX" for state, *_ in members)
+
+
+def _stat(folder: Path) -> list[str]:
+    """State, parent, group and more of one process; empty when it has gone."""
+    try:
+        return (folder / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _signal_name(number: int) -> str:
