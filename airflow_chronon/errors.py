@@ -20,8 +20,9 @@ class Fault:
 
     def __str__(self) -> str:
         where = f"{self.field}: " if self.field else ""
-        remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""
-        return f"{where}{self.message} ({self.rule}).{remedy}"
+        remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
+        stop = "." if remedy and remedy[-1] not in ".?!" else ""
+        return f"{where}{self.message} ({self.rule}).{remedy}{stop}"
 
     def under(self, prefix: str) -> Fault:
         """The same fault with its field placed below ``prefix``."""

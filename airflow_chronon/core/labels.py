@@ -76,7 +76,7 @@ class PartitionFormat:
             name = f"{_FIELDS[letter]}{len(letters)}"
             short_year = run == "yy"
             two_digit_year |= short_year
-            template += f"{{short_year:02d}}" if short_year else f"{{{_FIELDS[letter]}:0{width}d}}"
+            template += "{short_year:02d}" if short_year else f"{{{_FIELDS[letter]}:0{width}d}}"
             regex += f"(?P<{name}>[0-9]{{1,2}})" if width == 1 else f"(?P<{name}>[0-9]{{{width}}})"
             letters.append(letter)
         missing = [_FIELDS[letter] for letter in "yMd" if letter not in letters]
@@ -118,7 +118,7 @@ class PartitionFormat:
                     break
         if match is not None:
             try:
-                return from_datetime(datetime(**values, tzinfo=timezone.utc))  # type: ignore[arg-type]
+                return from_datetime(datetime(**values, tzinfo=timezone.utc))
             except ValueError:
                 pass
         raise IllegalLabel(Fault("C7", "partition_key", f"{label!r} is not in the format {self.pattern!r}", "write it like " + self.example()))

@@ -22,6 +22,7 @@ class TableListing:
 
     state: TableState
     partitions: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
+    _labels: dict[tuple[str, tuple[str, ...]], frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, column: str, labels: Iterable[str]) -> TableListing:
@@ -34,14 +35,18 @@ class TableListing:
         return frozenset(column for partition in self.partitions for column in partition)
 
     def labels(self, column: str, sub: tuple[str, ...] = ()) -> frozenset[str]:
-        """The labels of ``column`` under which every sub-partition of ``sub`` is there.
+        """The labels of ``column`` under which every sub-partition of ``sub`` is there; worked out once per listing.
 
         A sub-partition is ``key=value`` or ``key=value/key=value``; the order of the columns in the folders is free (C20).
         """
+        known = self._labels.get((column, sub))
+        if known is None:
+            known = self._labels[column, sub] = self._landed(column, sub)
+        return known
+
+    def _landed(self, column: str, sub: tuple[str, ...]) -> frozenset[str]:
         landed = frozenset(p[column] for p in self.partitions if column in p)
         for spec in sub:
             pairs = [tuple(pair.split("=", 1)) for pair in spec.split("/") if "=" in pair]
-            landed &= frozenset(
-                p[column] for p in self.partitions if column in p and all(p.get(k) == v for k, v in pairs)
-            )
+            landed &= frozenset(p[column] for p in self.partitions if column in p and all(p.get(k) == v for k, v in pairs))
         return landed

@@ -1,0 +1,50 @@
+# Everything a developer and CI need. Only Python 3.10 to 3.13 and make must be there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: venv demo test check lint soak bench compile lock clean
+
+venv: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: venv
+	$(BIN)/python examples/demo.py $(ARGS)
+
+test: venv
+	$(BIN)/python -m pytest -m "not soak" $(ARGS)
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint
+	$(MAKE) test
+
+soak: venv
+	$(BIN)/python -m pytest -m soak $(ARGS)
+
+bench: venv
+	$(BIN)/python bench/dags.py
+	$(BIN)/python bench/timetable.py
+
+# The sample repo's compiled output, by the real compiler, in a venv of its own: its pins clash with Airflow's.
+compile:
+	$(PYTHON) examples/compile.py
+
+# Needs uv. The lists of exact versions hold hashes and name no index.
+lock:
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	  --no-header --no-annotate -o requirements.lock
+	uv pip compile requirements-compile.in --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	  --no-header --no-annotate -o requirements-compile.lock
+
+clean:
+	rm -rf $(VENV) .venv-compile .demo

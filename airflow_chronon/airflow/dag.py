@@ -1,0 +1,182 @@
+"""One DAG per conf version: its tasks and how they are wired (C10, C11)."""
+
+from __future__ import annotations
+
+import hashlib
+import pkgutil
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG, Param
+
+from airflow_chronon.airflow.assets import table_asset
+from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator, output_table
+from airflow_chronon.airflow.sensors import GateSensor, PartitionSensor
+from airflow_chronon.airflow.timetable import PartitionTimetable
+from airflow_chronon.core.conf import Mode
+from airflow_chronon.core.dependencies import TableDependency
+from airflow_chronon.core.instants import to_datetime
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.settings import TaskDefaults
+from airflow_chronon.errors import ChrononError, Fault
+
+_MAX_TASK_ID = 250
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_ANY_SUCCESS = "none_failed_min_one_success"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What all DAGs of one deployment share."""
+
+    branch: str
+    default_branch: str
+
+
+def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, deployment: Deployment) -> DAG:
+    """The DAG of one conf version. Raises ``ChrononError`` when a task setting cannot be used."""
+    settings = plan.settings
+    with DAG(
+        plan.dag_id,
+        schedule=PartitionTimetable(plan.runs),
+        start_date=to_datetime(start) if (start := plan.runs.first_start) is not None else None,
+        catchup=settings.catchup,
+        max_active_runs=settings.max_pending_runs,
+        is_paused_upon_creation=False,  # config is the source of truth: nothing stays held (C25)
+        description=f"{plan.conf.key.conf_type.value} {plan.conf.key.name}",
+        doc_md=doc,
+        tags=list(plan.tags),
+        params=_params(),
+        default_args={"owner": settings.owner or plan.conf.meta.team or "chronon"},
+        auto_register=False,  # only what a loader file puts into its globals is its own
+    ) as dag:
+        _Tasks(plan, conf_path, deployment).wire()
+    return dag
+
+
+class _Tasks:
+    """The tasks of one conf, wired so that modes that skip or fire later leave the run green."""
+
+    def __init__(self, plan: ConfPlan, conf_path: str, deployment: Deployment) -> None:
+        self.plan, self.conf_path, self.deployment = plan, conf_path, deployment
+        self.modes = plan.runs.all_modes
+        texts = {of.schedule.text for of in plan.runs.modes.values()}
+        self.gated = len(texts) > 1  # one schedule for all modes: none can skip or lag behind
+
+    def wire(self) -> None:
+        waits = self._waits()
+        first = self.modes[0]
+        ready = EmptyOperator(task_id="ready")
+        ends = []
+        previous: Any = None
+        for mode in self.modes:
+            own = [task for task, modes in waits if mode in modes]
+            if mode is Mode.METADATA_UPLOAD and mode is not first:
+                entry: list[Any] = own  # it waits for no data, only for uploads (C11)
+            else:
+                for task in own:
+                    task >> ready
+                entry = [ready] if previous is None else [ready, previous]
+            last = self._mode(mode, entry)
+            if mode is not Mode.METADATA_UPLOAD:
+                previous = last
+            ends.append(last)
+        assets = {mode: self._asset(mode) for mode in self.modes}
+        landed = LandedOperator(task_id="landed", plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0)
+        for task in ends:
+            task >> landed
+
+    def _mode(self, mode: Mode, entry: list[Any]) -> Any:
+        """The tasks of one mode behind ``entry``; returns the last of them."""
+        work = self._work(mode, mode.value)
+        start: Any = work
+        if self.gated:
+            rule = _ANY_SUCCESS if len(entry) > 1 else "all_success"
+            start = GateSensor(task_id=f"gate.{mode.value}", mode=mode, schedule=self.plan.runs, trigger_rule=rule)
+            start >> work
+        for task in entry:
+            task >> start
+        if mode is not Mode.UPLOAD:
+            return work
+        to_kv = self._work(mode, UPLOAD_TO_KV)
+        work >> to_kv
+        return to_kv
+
+    def _work(self, mode: Mode, job: str) -> ChrononOperator:
+        settings = self.plan.settings
+        return ChrononOperator(
+            task_id=job,
+            plan=self.plan,
+            mode=mode,
+            job=job,
+            conf_path=self.conf_path,
+            retries=settings.retries,
+            max_active_tis_per_dag=settings.max_active_runs,
+            **_task_arguments(settings.task_defaults),
+        )
+
+    def _waits(self) -> list[tuple[PartitionSensor, frozenset[Mode]]]:
+        """One sensor per table, with the modes that need it."""
+        tables: dict[str, dict[Mode, tuple[TableDependency, ...]]] = {}
+        for mode in self.modes:
+            for dependency in self.plan.dependencies[mode]:
+                by_mode = tables.setdefault(dependency.table, {})
+                by_mode[mode] = (*by_mode.get(mode, ()), dependency)
+        found = []
+        for table, dependencies in sorted(tables.items()):
+            sensor = PartitionSensor(
+                task_id=_task_id(f"wait.{table}"),
+                table=table,
+                schedule=self.plan.runs,
+                dependencies=dependencies,
+                catalog=self._catalog(table),
+                settings=self.plan.settings.sensor,
+            )
+            found.append((sensor, frozenset(dependencies)))
+        return found
+
+    def _catalog(self, table: str) -> dict[str, Any]:
+        return self.plan.settings.catalog.of_table(table)
+
+    def _asset(self, mode: Mode) -> Any:
+        table = output_table(self.plan, mode)
+        if table is None:
+            return None
+        return table_asset(table, branch=self.deployment.branch, default_branch=self.deployment.default_branch)
+
+
+def _params() -> dict[str, Param]:
+    text = "Leave empty for a run by partition key, or without a window."
+    return {
+        "start_ds": Param(None, type=["null", "string"], title="First partition", description=f"Inclusive. {text}"),
+        "end_ds": Param(
+            None,
+            type=["null", "string"],
+            title="Last partition",
+            description="Inclusive. Left empty beside a first partition: the same one.",
+        ),
+    }
+
+
+def _task_arguments(defaults: TaskDefaults) -> Mapping[str, Any]:
+    arguments = defaults.model_dump(exclude_none=True)
+    callback = arguments.get("on_failure_callback")
+    if callback is not None:
+        try:
+            arguments["on_failure_callback"] = pkgutil.resolve_name(callback)
+        except (ImportError, AttributeError, ValueError) as error:
+            problem = f"{callback!r} cannot be imported: {error}"
+            remedy = "give the dotted path of a function that the workers can import"
+            raise ChrononError(Fault("settings", "task_defaults.on_failure_callback", problem, remedy)) from None
+    return arguments
+
+
+def _task_id(text: str) -> str:
+    """A task id that Airflow takes; what does not survive is told apart by eight hex digits."""
+    if len(text) <= _MAX_TASK_ID and not _ILLEGAL.search(text):
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{_ILLEGAL.sub('_', text)[: _MAX_TASK_ID - 9]}_{digest}"

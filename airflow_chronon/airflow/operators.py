@@ -1,0 +1,162 @@
+"""Operators: the work of one mode, and the check that its partitions have landed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.run_request import request_of_context
+from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.core.conf import Mode, upload_table_of
+from airflow_chronon.core.environment import job_environment
+from airflow_chronon.core.readiness import check_shape, missing_ranges
+from airflow_chronon.core.requests import requested_run
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.runs import ModeRun, Run
+from airflow_chronon.core.words import run_in_words, wait_in_words
+from airflow_chronon.engine.build import build_runner
+from airflow_chronon.engine.protocol import JobRequest, NothingToWrite, Runner
+from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
+
+UPLOAD_TO_KV = "upload_to_kv"
+
+
+def output_table(plan: ConfPlan, mode: Mode) -> str | None:
+    """The table that a mode writes; None for a mode that writes none."""
+    if mode is Mode.METADATA_UPLOAD:
+        return None
+    return upload_table_of(plan.conf.meta) if mode is Mode.UPLOAD else plan.conf.table
+
+
+class _PlanOperator(BaseOperator):
+    """An operator that knows its conf's plan. The plan stays out of the serialised DAG: a worker parses it anew."""
+
+    def __init__(self, *, plan: ConfPlan, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._plan = plan
+
+    def _requested(self, context: Mapping[str, Any]) -> Run | None:
+        """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
+        try:
+            run = requested_run(request_of_context(context), self._plan.runs, now=now())
+        except ChrononError as error:
+            raise AirflowFailException(str(error)) from None
+        self.log.info("%s", run_in_words(run, self._plan.runs))
+        return run
+
+
+class ChrononOperator(_PlanOperator):
+    """Does one job of a conf through its runner: a mode, or the second step of an upload.
+
+    A manual run without a window is handed on without one (H7); a runner that then has nothing to write skips the task.
+    """
+
+    ui_color = "#e8f0e2"
+
+    def __init__(self, *, plan: ConfPlan, mode: Mode, job: str, conf_path: str, **kwargs: Any) -> None:
+        super().__init__(plan=plan, **kwargs)
+        self._mode, self._job, self._conf_path = mode, job, conf_path
+        self._runner: Runner | None = None
+
+    def execute(self, context: Any) -> None:
+        run = self._requested(context)
+        of = None if run is None else run.modes.get(self._mode)
+        if run is not None and of is None:
+            raise AirflowSkipException(f"the schedule of {self._mode.value} does not fire for this partition")
+        if of is not None:
+            for wait in self._plan.mode_waits(self._mode, of.window):
+                self.log.info("reads %s", wait_in_words(wait))
+            self._skip_if_outdated(context, of)
+        job = self._request(context, of)
+        try:
+            settings = self._plan.settings
+            catalog = settings.catalog.of_table(job.table)
+            self._runner = build_runner(settings.runner.model_dump(), default_root=catalog.get("root"))
+            self._runner.run(job, self.log.info)
+        except NothingToWrite as error:
+            raise AirflowSkipException(str(error)) from None
+        except JobFailed as error:
+            kind = AirflowFailException if isinstance(error, JobRefused) else AirflowException
+            raise kind(str(error)) from None
+        except ChrononError as error:
+            raise AirflowFailException(str(error)) from None
+
+    def on_kill(self) -> None:
+        if self._runner is not None:
+            self._runner.stop()
+
+    def _skip_if_outdated(self, context: Mapping[str, Any], of: ModeRun) -> None:
+        """An old partition must not put old values in front of users: only the newest closed one goes online."""
+        grid = self._plan.spec.grid
+        if self._job == UPLOAD_TO_KV and not request_of_context(context).is_scheduled and of.window.end < grid.floor(now()):
+            raise AirflowSkipException("a newer partition has closed: its values are served, not older ones")
+
+    def _request(self, context: Mapping[str, Any], of: ModeRun | None) -> JobRequest:
+        plan, window = self._plan, of.window if of else None
+        given = (context["dag_run"].conf or {}).get("env")
+        environment = job_environment(
+            conf=str(plan.conf.key),
+            mode=self._job,
+            run_id=context["run_id"],
+            window=window,
+            partitions=plan.spec.labels(window.start, window.end) if window else (),
+            given={str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else None,
+        )
+        return JobRequest(
+            conf_type=plan.conf.key.conf_type.value,
+            name=plan.conf.key.name,
+            mode=self._job,
+            document=plan.conf.raw,
+            path=self._conf_path,
+            table=output_table(plan, self._mode) or plan.conf.table,
+            spec=plan.spec,
+            window=window,
+            environment=environment,
+        )
+
+
+class LandedOperator(_PlanOperator):
+    """Fails the run when its jobs ended well and their partitions are not there; tells Airflow's assets what is."""
+
+    ui_color = "#f6f1dd"
+
+    def __init__(self, *, assets: Mapping[Mode, Any], **kwargs: Any) -> None:
+        super().__init__(outlets=[asset for asset in assets.values() if asset is not None], **kwargs)
+        self._assets = dict(assets)
+
+    def execute(self, context: Any) -> list[str]:
+        run = self._requested(context)
+        if run is None:
+            raise AirflowSkipException("no partition was asked for, so none can have landed")
+        landed: list[str] = []
+        self.outlets = []  # only what this run wrote: an event of another table would wake its consumers
+        for mode, of in run.modes.items():
+            asset, table = self._assets.get(mode), output_table(self._plan, mode)
+            if asset is None or table is None:
+                continue
+            self._check(table, of)
+            labels = self._plan.spec.labels(of.window.start, of.window.end)
+            self.outlets.append(asset)
+            context["outlet_events"][asset].add_partitions(list(labels))
+            self.log.info("landed in %s: %s", table, ", ".join(labels))
+            landed += labels
+        return landed
+
+    def _check(self, table: str, of: ModeRun) -> None:
+        spec = self._plan.spec
+        try:
+            listing = build_catalog(self._plan.settings.catalog.of_table(table)).list_partitions(table)
+            check_shape(table, spec.column, listing)
+        except ChrononError as error:
+            raise AirflowException(str(error)) from None
+        last = of.window.end - spec.grid.interval
+        missing = missing_ranges(spec, of.window.start, last, listing.labels(spec.column))
+        if missing:
+            shown = ", ".join(str(each) for each in missing)
+            problem = f"the job ended well, yet {table} lacks the partitions {shown}"
+            remedy = "look at the job's log; does it write another table, label or column?"
+            raise AirflowException(str(ChrononError(Fault("C28", spec.column, problem, remedy), conf=str(self._plan.conf.key))))

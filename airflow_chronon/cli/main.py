@@ -1,0 +1,129 @@
+"""``airflow-chronon``: the entry point and the commands that need no Airflow.
+
+JSON goes to stdout, everything else to stderr; exit codes are 0 good, 1 findings, 2 usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from airflow_chronon import __version__
+from airflow_chronon.cli.commands import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
+from airflow_chronon.cli.select import select
+from airflow_chronon.cli.text import check_text, explain_text
+from airflow_chronon.conf_root import ConfRoot, read_conf_root
+from airflow_chronon.core.report import verdict_json
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
+from airflow_chronon.core.runs import Run
+from airflow_chronon.errors import ChrononError
+
+GOOD, FINDINGS, USAGE = 0, 1, 2
+
+
+def check(options: argparse.Namespace) -> int:
+    """``check``: every conf is ok, or each broken rule with its remedy."""
+    root = _root(options.root)
+    verdicts = root.judge()
+    if options.format == "json":
+        _print_json({key: verdict_json(verdict) for key, verdict in verdicts.items()})
+    else:
+        print(check_text(root, verdicts))
+    _report_problems(root)
+    bad = any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
+    return FINDINGS if bad or root.problems else GOOD
+
+
+def explain(options: argparse.Namespace) -> int:
+    """``explain``: the runs whose first fire lies in a window, or those that an outage leaves to create."""
+    between = options.start is not None and options.end is not None
+    recovery = options.after is not None and options.now is not None
+    if between == recovery:
+        print("explain: give --from and --to, or --after and --now", file=sys.stderr)
+        return USAGE
+    if between and options.end <= options.start:
+        print("explain: --to must be after --from", file=sys.stderr)
+        return USAGE
+    root = _root(options.root)
+    verdicts = select(root.judge(), options.conf, root.path)
+    shown: dict[str, tuple[Verdict, tuple[Run, ...] | None]] = {}
+    for key, verdict in verdicts.items():
+        shown[key] = (verdict, tuple(_runs(verdict, options)) if isinstance(verdict, ConfPlan) else None)
+    if options.format == "json":
+        _print_json({key: verdict_json(verdict, runs) for key, (verdict, runs) in shown.items()})
+    else:
+        print(explain_text(shown))
+    _report_problems(root)
+    return FINDINGS if root.problems else GOOD
+
+
+COMMANDS = (
+    Command("check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, FORMAT), check),
+    Command("explain", "show the runs of confs: fires, partitions, waits", (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT), explain),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    return run_command(parser().parse_args(argv))
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Run the command of parsed options; a user's mistake is one sentence on stderr."""
+    try:
+        command: Command = options.command
+        return command.run(options)
+    except ChrononError as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GOOD
+
+
+def run() -> NoReturn:
+    """The console script."""
+    sys.exit(main())
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of every command."""
+    top = argparse.ArgumentParser(prog="airflow-chronon", description="Chronon confs on Airflow.")
+    top.add_argument("--version", action="version", version=f"airflow-chronon {__version__}")
+    below = top.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        one = below.add_parser(command.name, help=command.help, description=command.help)
+        for each in command.options:
+            one.add_argument(*each.flags, **each.keywords)
+        one.set_defaults(command=command)
+    return top
+
+
+def _runs(plan: ConfPlan, options: argparse.Namespace) -> Iterator[Run]:
+    if options.start is not None:
+        return plan.runs.runs_between(options.start, options.end)
+    last = None if options.after == NEW else plan.runs.last_run(options.after)
+    return plan.runs.missed(last.end if last else None, options.now)
+
+
+def _root(path: str) -> ConfRoot:
+    return read_conf_root(Path(path), environ=os.environ, branch=os.environ.get("AIRFLOW__CHRONON__BRANCH"))
+
+
+def _report_problems(root: ConfRoot) -> None:
+    for problem in root.problems:
+        print(problem, file=sys.stderr)
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    json.dump(value, sys.stdout, indent=1, ensure_ascii=False)
+    print()
+
+
+if __name__ == "__main__":
+    run()

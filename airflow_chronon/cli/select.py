@@ -1,0 +1,41 @@
+"""Picking confs by what people type: a DAG id, ``type/name``, a name or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, Verdict
+from airflow_chronon.errors import ChrononError, Fault
+
+
+def select(verdicts: Mapping[str, Verdict], wanted: Sequence[str], root: Path) -> dict[str, Verdict]:
+    """The verdicts that ``wanted`` names, all of them when it names none. Raises ``ChrononError`` for an unknown one."""
+    if not wanted:
+        return dict(verdicts)
+    return {key: verdicts[key] for text in wanted for key in (_key(verdicts, text, root),)}
+
+
+def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
+    if text in verdicts:
+        return text
+    by_name: dict[str, list[str]] = {}
+    for key, verdict in verdicts.items():
+        aliases = {key.partition("/")[2], _file(verdict), str(root / _file(verdict))}
+        if isinstance(verdict, ConfPlan):
+            aliases.add(verdict.dag_id)
+        for alias in aliases:
+            by_name.setdefault(alias, []).append(key)
+    found = by_name.get(text) or by_name.get(str(Path(text))) or []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ChrononError(Fault("input", "CONF", f"{text!r} is the name of {' and of '.join(found)}", "write type/name"))
+    near = get_close_matches(text, [*verdicts, *by_name], n=3, cutoff=0.5)
+    remedy = f"did you mean {' or '.join(near)}?" if near else "airflow-chronon check lists what is there"
+    raise ChrononError(Fault("input", "CONF", f"no conf is called {text!r}", remedy))
+
+
+def _file(verdict: Verdict) -> str:
+    return verdict.conf.file if isinstance(verdict, ConfPlan | OtherEnvironment) else verdict.file

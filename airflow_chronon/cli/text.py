@@ -1,0 +1,66 @@
+"""What ``check`` and ``explain`` print for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from airflow_chronon.conf_root import ConfRoot
+from airflow_chronon.core.instants import iso
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf, Verdict
+from airflow_chronon.core.runs import Run
+from airflow_chronon.core.words import span, wait_in_words
+
+
+def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:
+    """A line per conf, its faults and warnings below it, and a sum at the end."""
+    rows = []
+    notes: dict[int, list[str]] = {}
+    for key, verdict in verdicts.items():
+        if isinstance(verdict, ConfPlan):
+            modes = ", ".join(mode.value for mode in verdict.modes) or "unscheduled"
+            rows.append(("ok", key, str(verdict.spec.grid), modes))
+            notes[len(rows)] = [f"warning: {fault}" for fault in verdict.warnings]
+        elif isinstance(verdict, RejectedConf):
+            rows.append(("REJECTED", key, "", verdict.file))
+            notes[len(rows)] = [str(fault) for fault in verdict.faults]
+        else:
+            rows.append(("elsewhere", key, "", "other environment"))
+    lines = []
+    for number, line in enumerate(_columns(rows), 1):
+        lines.append(line)
+        lines += [f"    {note}" for note in notes.get(number, ())]
+    good = sum(isinstance(verdict, ConfPlan) for verdict in verdicts.values())
+    bad = sum(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
+    warned = sum(bool(verdict.warnings) for verdict in verdicts.values() if isinstance(verdict, ConfPlan))
+    lines.append(f"{good} good, {warned} of them with warnings; {bad} rejected; {len(verdicts) - good - bad} elsewhere: {root.path}")
+    return "\n".join(lines)
+
+
+def explain_text(shown: Mapping[str, tuple[Verdict, Sequence[Run] | None]]) -> str:
+    """Per conf: what it is, then a table of its runs with what each of them waits for."""
+    return "\n\n".join(_explain_one(key, verdict, runs or ()) for key, (verdict, runs) in shown.items())
+
+
+def _explain_one(key: str, verdict: Verdict, runs: Sequence[Run]) -> str:
+    if isinstance(verdict, RejectedConf):
+        return "\n".join([f"{key}: rejected", *(f"  {fault}" for fault in verdict.faults)])
+    if isinstance(verdict, OtherEnvironment):
+        return f"{key}: other environment"
+    crons = ", ".join(f"{mode.value} {of.schedule.text!r}" for mode, of in verdict.runs.modes.items()) or "no schedule"
+    lines = [f"{key}: grid {verdict.spec.grid}, {crons}, DAG {verdict.dag_id}"]
+    rows = [("fire", "partition", "mode", "writes", "waits for")] if runs else []
+    for run in runs:
+        for number, (mode, of) in enumerate(run.modes.items()):
+            labels = verdict.spec.labels(of.window.start, of.window.end)
+            waits = "; ".join(wait_in_words(wait) for wait in verdict.mode_waits(mode, of.window)) or "nothing"
+            key_text = verdict.runs.key_of(run) if number == 0 else ""
+            rows.append((iso(of.fire), key_text, mode.value, span(labels), waits))
+    lines += [f"  {line}" for line in _columns(rows)] or ["  no runs"]
+    return "\n".join(lines)
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    if not rows:
+        return []
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,189 @@
+"""The settings of a deployment and of each conf: what ``chronon.yaml`` may say (C12, C17, C25, C29, H8 to H14)."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from airflow_chronon.core.dependencies import Lookback
+from airflow_chronon.core.documents import Environment
+from airflow_chronon.core.instants import DAY, HOUR, MINUTE
+
+_DURATION = re.compile(r"([0-9]+)\s*([smhd])")
+_UNITS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
+
+
+class Pause(Enum):
+    """Whether someone may pause a DAG by hand (C25)."""
+
+    FORBID = "forbid"
+    ALLOW = "allow"
+
+
+class Covers(Enum):
+    """Which daily partitions a coarse fire writes (C9)."""
+
+    ELAPSED = "elapsed"
+    NEWEST = "newest"
+
+
+class Unscheduled(Enum):
+    """What becomes of a conf without an enabled schedule (C12)."""
+
+    KEEP = "keep"
+    OMIT = "omit"
+
+
+class OnTimeout(Enum):
+    """How a wait ends when its time is up."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+def _duration(value: Any) -> Any:
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip().lower())):
+        return int(match[1]) * _UNITS[match[2]]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("a duration is a number with s, m, h or d, such as 90s, 15m, 6h or 2d")
+
+
+def _environment(value: Any) -> Any:
+    if isinstance(value, str):
+        name = value.strip().upper()
+        if name in Environment.__members__:
+            return Environment[name]
+        raise ValueError(f"an environment is one of {', '.join(e.name.lower() for e in Environment)}")
+    return value
+
+
+#: Seconds, written as ``90s``, ``15m``, ``6h`` or ``2d``.
+Duration: TypeAlias = Annotated[int, BeforeValidator(_duration), Field(gt=0)]
+#: An instant or a partition, read against each conf's own grid (C29).
+Bound: TypeAlias = Annotated[str, BeforeValidator(str)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SensorSettings(_Strict):
+    """How waits poll and how long they last, in seconds."""
+
+    poll_seconds: int = Field(default=60, ge=1)
+    timeout: Duration = 2 * DAY
+    on_timeout: OnTimeout = OnTimeout.FAIL
+
+
+class TaskDefaults(_Strict):
+    """Given to every work task as they are."""
+
+    pool: str | None = None
+    queue: str | None = None
+    priority_weight: int | None = None
+    email: str | tuple[str, ...] | None = None
+    on_failure_callback: str | None = Field(default=None, pattern=r"^[A-Za-z_][\w.]*\.\w+$")
+
+
+class TableCatalog(BaseModel):
+    """A catalog for the tables that match; its further keys are the catalog's own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    match: str
+    kind: str = "filesystem"
+
+
+class CatalogSettings(BaseModel):
+    """The default catalog, and others per table; further keys are the catalog's own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: str = "filesystem"
+    tables: tuple[TableCatalog, ...] = ()
+
+    def of_table(self, table: str) -> dict[str, Any]:
+        """What to build the catalog of ``table`` from: the first match, else the default."""
+        for entry in self.tables:
+            if fnmatchcase(table, entry.match):
+                return entry.model_dump(exclude={"match"})
+        return self.model_dump(exclude={"tables"})
+
+
+class RunnerSettings(BaseModel):
+    """Who does the work; further keys are the runner's own."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: str = "local"
+
+
+class ConfSettings(_Strict):
+    """What may be set for all confs, for those that match an override, and in a conf's own ``customJson``."""
+
+    start_date: Bound | None = None
+    end_date: Bound | None = None
+    catchup: bool = False
+    max_catchup_runs: int | None = Field(default=None, ge=1)
+    skip_to_date: Bound | None = None
+    max_active_runs: int = Field(default=4, ge=1)
+    max_pending_runs: int = Field(default=64, ge=1)
+    enabled: bool = True
+    pause: Pause = Pause.FORBID
+    unscheduled: Unscheduled = Unscheduled.KEEP
+    lookback: Lookback | None = None
+    covers: Covers = Covers.ELAPSED
+    retries: int = Field(default=2, ge=0)
+    owner: str | None = None
+    task_defaults: TaskDefaults = TaskDefaults()
+    sensor: SensorSettings = SensorSettings()
+    catalog: CatalogSettings = CatalogSettings()
+    runner: RunnerSettings = RunnerSettings()
+
+
+class Override(ConfSettings):
+    """Settings for the confs that match: a ``type/name`` glob, or a tag such as ``team:checkout``."""
+
+    match: str
+
+    def applies_to(self, key: str, tags: tuple[str, ...]) -> bool:
+        return any(fnmatchcase(text, self.match) for text in (key, *tags))
+
+
+class Settings(ConfSettings):
+    """One deployment."""
+
+    branch: str | None = None
+    default_branch: str = "main"
+    environment: Annotated[Environment, BeforeValidator(_environment)] = Environment.PROD
+    base_root: str | None = None
+    overrides: tuple[Override, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_file(cls, value: Any) -> Any:
+        return {} if value is None else value
+
+    def for_conf(self, key: str, tags: tuple[str, ...], own: ConfSettings | None = None) -> ConfSettings:
+        """What holds for one conf: the file's first matching override, then the conf's own, then the file's defaults."""
+        layers: list[ConfSettings] = [self]
+        if own is not None:
+            layers.append(own)
+        layers.extend([override for override in self.overrides if override.applies_to(key, tags)][:1])
+        if len(layers) == 1:
+            return self
+        merged: dict[str, Any] = {}
+        for layer in layers:
+            merged |= {name: getattr(layer, name) for name in layer.model_fields_set & set(ConfSettings.model_fields)}
+        return ConfSettings.model_construct(**{**_defaults(), **merged})
+
+
+def _defaults() -> dict[str, Any]:
+    return {name: field.get_default(call_default_factory=True) for name, field in ConfSettings.model_fields.items()}
+
+

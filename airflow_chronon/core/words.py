@@ -1,0 +1,39 @@
+"""Runs and waits in words, for task logs and DAG pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_chronon.core.dependencies import Wait
+from airflow_chronon.core.instants import iso
+from airflow_chronon.core.runs import Run, RunSchedule
+
+NO_WINDOW = "a manual run without a partition: no window, nothing is waited for"
+
+
+def run_in_words(run: Run | None, schedule: RunSchedule) -> str:
+    """What a run is for: its window and what each mode writes."""
+    if run is None:
+        return NO_WINDOW
+    modes = "; ".join(
+        f"{mode.value} writes {span(schedule.spec.labels(of.window.start, of.window.end))}" for mode, of in run.modes.items()
+    )
+    return f"partition {schedule.key_of(run)}, window {run.window}: {modes}"
+
+
+def wait_in_words(wait: Wait) -> str:
+    """What one wait needs."""
+    if wait.expression is not None:
+        return f"{wait.table} until {wait.expression}"
+    if wait.until is not None:
+        return f"{wait.table} until its newest {wait.column} is at least {iso(wait.until)}"
+    sub = f" with {', '.join(wait.sub)}" if wait.sub else ""
+    back = f", lookback {wait.lookback} ({wait.policy.value})" if wait.lookback else ""
+    return f"{wait.table} {wait.column}={span(wait.labels)}{sub}{back}"
+
+
+def span(labels: Sequence[str]) -> str:
+    """A few labels, or the first, the last and how many."""
+    if len(labels) <= 2:
+        return ", ".join(labels)
+    return f"{labels[0]} … {labels[-1]} ({len(labels)})"

@@ -1,0 +1,46 @@
+"""What Airflow reads about the provider: settings, commands, asset URIs. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_chronon import __version__
+
+
+def get_provider_info() -> dict[str, Any]:
+    """The provider's entry in ``airflow providers list``."""
+    return {
+        "package-name": "airflow-chronon",
+        "name": "Chronon",
+        "description": "Runs compiled Chronon confs: one DAG per conf version, runs on partition grids.",
+        "versions": [__version__],
+        "config": {
+            "chronon": {
+                "description": "Where the deployment's confs are and which branch they belong to.",
+                "options": {
+                    "conf_root": _option(
+                        "The folder that holds compiled/, jobs/ and chronon.yaml. Empty: chronon/ in the dags folder.",
+                        example="/opt/airflow/dags/chronon",
+                        default="",
+                    ),
+                    "branch": _option(
+                        "The branch that this deployment belongs to. Empty: what chronon.yaml says, else its default branch.",
+                        example="feature-try-v4",
+                        default="",
+                    ),
+                },
+            }
+        },
+        "cli": ["airflow_chronon.airflow.commands.get_chronon_commands"],
+        "asset-uris": [{"schemes": ["chronon"], "handler": "airflow_chronon.airflow.assets.sanitize_uri"}],
+    }
+
+
+def _option(description: str, *, example: str, default: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": example,
+        "default": default,
+    }
