@@ -107,6 +107,6 @@ class TestTemplates:
 
     def test_a_mode_that_the_driver_does_not_know_is_refused(self, make_job):
         with pytest.raises(
-            JobRefused, match="has no mode 'streaming' .*backfill, upload, upload_to_kv, metadata_upload|no mode"
+            JobRefused, match=r"has no mode 'streaming' .*backfill, upload, upload_to_kv, metadata_upload|no mode"
         ):
             build_argv(make_job(mode="streaming"), template=None)
