@@ -69,8 +69,9 @@ def read_conf_root(
 ) -> ConfRoot:
     """Read a conf root, or one compiled tree. Never raises for what is wrong with it: it is all in the result.
 
-    ``branch`` and ``warehouse`` (the catalog's root) are used when the settings name none. With settings that cannot be read nothing is deployed, since every
-    conf's schedule may depend on them.
+
+    ``branch`` and ``warehouse`` (the catalog's root) are used when the settings name none. With settings that cannot be
+    read nothing is deployed, since every conf's schedule may depend on them.
     """
     if not root.is_dir():
         remedy = "create it, or set [chronon] conf_root"
