@@ -95,7 +95,9 @@ class TestPatterns:
         fault = refused.value.fault
         assert fault.rule == "C7" and named in fault.message and repr(pattern) in fault.message and fault.remedy
 
-    @pytest.mark.parametrize(("pattern", "missing"), [("yyyy-MM", "day"), ("MM-dd", "year"), ("yyyy-dd", "month"), ("HH:mm", "year")])
+    @pytest.mark.parametrize(
+        ("pattern", "missing"), [("yyyy-MM", "day"), ("MM-dd", "year"), ("yyyy-dd", "month"), ("HH:mm", "year")]
+    )
     def test_year_month_and_day_are_needed(self, pattern: str, missing: str) -> None:
         with pytest.raises(IllegalFormat, match=f"no .*{missing}"):
             PartitionFormat(pattern)
@@ -120,7 +122,9 @@ class TestPatterns:
             with pytest.raises(IllegalLabel, match="two-digit"):
                 form.encode(at(outside))
 
-    @pytest.mark.parametrize("label", ["2026-02-30", "2026-13-01", "2026-00-01", "2026-06-01 ", "2026-06-011", "", "x", "٢٠٢٦-06-01"])
+    @pytest.mark.parametrize(
+        "label", ["2026-02-30", "2026-13-01", "2026-00-01", "2026-06-01 ", "2026-06-011", "", "x", "٢٠٢٦-06-01"]
+    )
     def test_what_is_no_date_of_the_format_is_refused_with_an_example(self, label: str) -> None:
         with pytest.raises(IllegalLabel) as refused:
             partition_format("yyyy-MM-dd").decode(label)
@@ -161,7 +165,9 @@ class TestRoundTrip:
         assert spec.label(start) != spec.label(start + spec.grid.interval)
 
     @given(specs(), CENTURY)
-    def test_a_folder_name_undoes_to_the_label_and_holds_no_sign_that_hive_escapes(self, spec: PartitionSpec, instant: int) -> None:
+    def test_a_folder_name_undoes_to_the_label_and_holds_no_sign_that_hive_escapes(
+        self, spec: PartitionSpec, instant: int
+    ) -> None:
         label = spec.label(spec.grid.floor(instant))
         folder = escape_label(label)
         assert unescape_label(folder) == label
@@ -186,7 +192,9 @@ class TestGridAndFormat:
             pytest.param(HOUR, 30 * MINUTE, "yyyyMMddHH", "minutes", id="an offset in minutes under an hour format"),
         ],
     )
-    def test_a_format_too_coarse_for_the_grid_is_refused(self, interval: int, offset: int, pattern: str, missing: str) -> None:
+    def test_a_format_too_coarse_for_the_grid_is_refused(
+        self, interval: int, offset: int, pattern: str, missing: str
+    ) -> None:
         with pytest.raises(IllegalFormat, match=f"holds no .*{missing}") as refused:
             PartitionSpec(PartitionGrid(interval, offset), partition_format(pattern))
         assert refused.value.fault.rule == "C7"

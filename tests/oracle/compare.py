@@ -2,9 +2,9 @@
 
     python tests/oracle/compare.py ROOT FROM TO -- COMMAND...      e.g. … -- airflow-chronon
 
-runs `COMMAND explain --root ROOT --from FROM --to TO --format json` and compares status and broken rule of every conf, grid,
-modes, and every run with its windows, partitions and waits. Ends with `N confs, M runs compared, K differ`; exit code 1 when
-anything differs.
+runs `COMMAND explain --root ROOT --from FROM --to TO --format json` and compares status and broken rule of every conf,
+grid, modes, and every run with its windows, partitions and waits. Ends with `N confs, M runs compared, K differ`; exit
+code 1 when anything differs.
 """
 
 from __future__ import annotations
