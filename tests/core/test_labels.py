@@ -24,6 +24,7 @@ FULL = (
     "yyyy-MM-dd-HH-mm",
     "yyyy/MM/dd HH:mm",
     "yyyyMMddHHmm",
+    "yyyyMddHHmm",
     "yyyy-MM-dd'T'HH:mm:ss'Z'",
     "yy-M-d-H-m",
     "dd.MM.yyyy HH:mm",
@@ -102,10 +103,16 @@ class TestPatterns:
         with pytest.raises(IllegalFormat, match=f"no .*{missing}"):
             PartitionFormat(pattern)
 
-    @pytest.mark.parametrize("pattern", ["yyyyMdd", "yyyyMMd1", "yyyyMMdH", "yyyy-M'0'-dd"])
-    def test_a_field_of_one_or_two_digits_may_not_run_into_digits(self, pattern: str) -> None:
-        with pytest.raises(IllegalFormat, match="runs into the digits"):
+    @pytest.mark.parametrize("pattern", ["yyyyMd", "yyyyMddH", "yyyy-M'0'd", "HyyyyMMd", "yyyyMMdH"])
+    def test_two_fields_of_one_or_two_digits_may_not_stand_in_one_run_of_digits(self, pattern: str) -> None:
+        with pytest.raises(IllegalFormat, match="in one run of digits"):
             PartitionFormat(pattern)
+
+    @pytest.mark.parametrize("pattern", ["yyyyMdd", "yyyyMMd1", "yyyyMMddHmm", "yyyy'1'M-dd", "yyyyMdd'T'H"])
+    @pytest.mark.parametrize("day", ["2026-01-11", "2026-11-01", "2026-11-11", "2026-01-01"])
+    def test_one_such_field_in_a_run_of_digits_is_told_by_its_length(self, pattern: str, day: str) -> None:
+        form = PartitionFormat(pattern)
+        assert form.decode(form.encode(at(day))) == at(day)
 
     def test_a_single_letter_reads_one_or_two_digits(self) -> None:
         form = partition_format("yyyy-M-d")

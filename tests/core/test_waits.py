@@ -337,7 +337,14 @@ class TestDictDependencies:  # C16
         assert list(labels_waited(plan_of(group_by(customJson=custom)), "2026-06-10")) == ["data.events"]
 
     @pytest.mark.parametrize(
-        "spec", ["data.x", "data.x/ds={{ ds.year }}", "data.x/{{ ds }}", "data.x/ds={{ macros.ds_add(ds, 1.5) }}"]
+        "spec",
+        [
+            "data.x",
+            "data.x/ds={{ ds.year }}",
+            "data.x/{{ ds }}",
+            "data.x/ds={{ macros.ds_add(ds, 1.5) }}",
+            "data.x/ds={{ macros.ds_add(ds, 99999999) }}",
+        ],
     )
     def test_what_cannot_be_worked_out_is_refused(self, spec: str) -> None:
         (fault,) = faults_of(self.query(spec))
