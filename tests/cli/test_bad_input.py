@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from conftest import DATA, Command, conf_text
+from tests.cli.conftest import DATA, Command, conf_text
 from pytest_mock import MockerFixture
 
 from airflow_chronon.conf_root import MAX_CONF_BYTES, read_conf_root

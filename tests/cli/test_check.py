@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import DATA, Command
+from tests.cli.conftest import DATA, Command
 
 REJECTED = {"group_by/checkout.purchases.never_but_online__1": "C6"}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from confs import at
+from tests.core.confs import at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

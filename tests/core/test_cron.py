@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
-from confs import at
+from tests.core.confs import at
 from croniter import croniter
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from confs import conf_of, events, faults_of, group_by, join, judge, plan_of, staging_query
+from tests.core.confs import conf_of, events, faults_of, group_by, join, judge, plan_of, staging_query
 from hypothesis import given
 from hypothesis import strategies as st
 

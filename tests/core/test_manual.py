@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from confs import at
+from tests.core.confs import at
 from hypothesis import given
 from hypothesis import strategies as st
 

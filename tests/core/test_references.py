@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from confs import Document, dependency, entities, events, faults_of, group_by, join, judge, labels_waited, plan_of
-from confs import rules_broken, staging_query, waits_of
+from tests.core.confs import Document, dependency, entities, events, faults_of, group_by, join, judge, labels_waited, plan_of
+from tests.core.confs import rules_broken, staging_query, waits_of
 
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from confs import Document, events, faults_of, group_by, join, plan_of, rules_broken, runs_of, staging_query, verdict_on, waits_of
+from tests.core.confs import Document, events, faults_of, group_by, join, plan_of, rules_broken, runs_of, staging_query, verdict_on, waits_of
 
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.documents import Environment

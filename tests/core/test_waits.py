@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from confs import Document, at, dependency, entities, events, faults_of, group_by, join, labels_waited, plan_of, rules_broken
-from confs import staging_query, waits_of
+from tests.core.confs import Document, at, dependency, entities, events, faults_of, group_by, join, labels_waited, plan_of, rules_broken
+from tests.core.confs import staging_query, waits_of
 
 from airflow_chronon.core.dependencies import Lookback
 from airflow_chronon.core.settings import Settings

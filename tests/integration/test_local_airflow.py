@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from airflow_api import ApiError, wait_until
-from conftest import ROOT, RealAirflow
+from tests.integration.conftest import ROOT, RealAirflow
 from local_airflow import HOST, MARK, USER, AirflowNotRunning, Component, LocalAirflow
 from sessions import end_processes, end_sessions, hold_signals, processes_marked, processes_of, start_session
 

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import oracle
+from tests.oracle import oracle
 
 RUN_KEYS = ("fire", "partition_key", "start", "end", "modes")
 WAIT_KEYS = ("table", "column", "labels", "sub", "lookback", "until", "expression")

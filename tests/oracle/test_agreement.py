@@ -6,10 +6,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import oracle
+from tests.oracle import oracle
 import pytest
-from compare import differences
-from mutations import Tree, random_tree, read_tree, write_tree
+from tests.oracle.compare import differences
+from tests.oracle.mutations import Tree, random_tree, read_tree, write_tree
 
 from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.report import verdict_json
