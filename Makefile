@@ -14,7 +14,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	touch $@
 
 demo: venv
-	$(BIN)/python examples/demo.py $(ARGS)
+	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: venv
 	$(BIN)/python -m pytest -m "not soak" $(ARGS)

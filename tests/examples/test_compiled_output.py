@@ -50,7 +50,7 @@ def test_no_table_reference_took_a_name_that_nobody_writes() -> None:  # C15
     }
 
 
-def test_a_repo_that_does_not_compile_leaves_the_old_confs_alone(tmp_path: Path) -> None:
+def test_a_repo_that_does_not_compile_leaves_the_old_confs_alone(tmp_path: Path, compiler: Path) -> None:
     for name in ("examples/compile.py", "requirements-compile.lock"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
@@ -64,7 +64,7 @@ def test_a_repo_that_does_not_compile_leaves_the_old_confs_alone(tmp_path: Path)
     old = tmp_path / "dags" / "chronon" / "compiled" / "old"
     old.parent.mkdir(parents=True)
     old.write_text("{}")
-    command = [sys.executable, str(tmp_path / "examples" / "compile.py"), "--venv", str(venv)]
+    command = [sys.executable, str(tmp_path / "examples" / "compile.py"), "--venv", str(compiler)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "nothing was replaced" in done.stderr and "Traceback" not in done.stderr.splitlines()[-1]

@@ -12,7 +12,7 @@ from tests.integration.compose_file import ROOT, environment
 from local_airflow import HOST, USER, Component, LocalAirflow, free_port
 from tests.integration.postgres_server import PostgresServer, postgres_server
 
-DAG_FILE = '''
+DAG_FILE = """
 from datetime import datetime
 from airflow.sdk import DAG, task
 
@@ -22,7 +22,7 @@ with DAG("every_minute", schedule="* * * * *", start_date=datetime(2026, 1, 1), 
         print("worked on", context["data_interval_start"])
 
     work()
-'''
+"""
 #: Where the compose file's paths and hosts lie here, and what cannot hold on a machine shared with other tests.
 MADE_FOR_CONTAINERS = {
     "AIRFLOW__API__BASE_URL",
