@@ -126,6 +126,12 @@ class RunnerSettings(BaseModel):
 
     kind: str = "local"
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The job's own variables, which win over what is worked out for its run (H5)."""
+        env = (self.model_extra or {}).get("env")
+        return {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
+
 
 class ConfSettings(_Strict):
     """What may be set for all confs, for those that match an override, and in a conf's own ``customJson``."""

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_line import DATA, GOOD, Answer, Command
 
 from airflow_chronon.cli.main import main
+from tests.cli.command_line import DATA, GOOD, Answer, Command
 
 
 @pytest.fixture

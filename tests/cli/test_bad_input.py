@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from command_line import DATA, Command, conf_text
 from pytest_mock import MockerFixture
 
 from airflow_chronon.conf_root import MAX_CONF_BYTES, read_conf_root
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
+from tests.cli.command_line import DATA, Command, conf_text
 
 JUNE = ("--from", "2026-06-01", "--to", "2026-06-02")
 STAGING = "staging_queries/checkout/orders.daily_0200__1"

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import DATA, Command
+
+from tests.cli.command_line import DATA, Command
 
 REJECTED = {"group_by/checkout.purchases.never_but_online__1": "C6"}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import DATA, Command
+
+from tests.cli.command_line import DATA, Command
 
 THREE_HOUR = "group_by/checkout.purchases.three_hour__1"
 JUNE = ("--from", "2026-06-01", "--to", "2026-06-02")

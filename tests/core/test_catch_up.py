@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from confs import at
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from airflow_chronon.core.instants import DAY, HOUR, MINUTE
 from airflow_chronon.core.labels import PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.runs import CatchUp, ModeSchedule, Run, RunSchedule
 from airflow_chronon.core.schedules import CronSchedule, parse_schedule
+from tests.core.confs import at
 
 
 def cron(text: str) -> CronSchedule:

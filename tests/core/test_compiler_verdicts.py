@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from confs import Document, dependency, entities, events, group_by, join, rules_broken, staging_query
 
 from airflow_chronon.errors import Rejected
+from tests.core.confs import Document, dependency, entities, events, group_by, join, rules_broken, staging_query
 
 OK = ""  # the rules that it breaks, apart by spaces
 

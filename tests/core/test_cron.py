@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
-from confs import at
 from croniter import croniter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_chronon.core.cron import Cron, IllegalCron
+from tests.core.confs import at
 
 
 def numbers(low: int, high: int) -> st.SearchStrategy[str]:

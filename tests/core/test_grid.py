@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from confs import at
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_chronon.core.grid import LEGAL_INTERVALS, IllegalGrid, PartitionGrid, misalignment
 from airflow_chronon.core.instants import DAY, HOUR, MINUTE
+from tests.core.confs import at
 
 
 @st.composite

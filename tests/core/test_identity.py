@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from confs import conf_of, events, faults_of, group_by, join, judge, plan_of, staging_query
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from airflow_chronon.core.conf import ConfKey
 from airflow_chronon.core.documents import ConfType
 from airflow_chronon.core.identity import MAX_LENGTH, dag_id
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
+from tests.core.confs import conf_of, events, faults_of, group_by, join, judge, plan_of, staging_query
 
 LEGAL_ID = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 

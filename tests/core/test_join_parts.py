@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from confs import Document, entities, events, group_by, join, labels_waited, plan_of, waits_of
+
+from tests.core.confs import Document, entities, events, group_by, join, labels_waited, plan_of, waits_of
 
 HOURLY: dict[str, Any] = {"schedule": "0 * * * *"}
 THREE_AT_ONE: dict[str, Any] = {"schedule": "0 1-22/3 * * *", "interval": "3h", "offset": "1h"}

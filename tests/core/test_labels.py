@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from confs import at
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from airflow_chronon.core.labels import (
     partition_format,
     unescape_label,
 )
+from tests.core.confs import at
 
 FULL = (
     "yyyy-MM-dd-HH-mm",

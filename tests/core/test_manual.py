@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from confs import at
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.core.instants import DAY, HOUR, MINUTE
 from airflow_chronon.core.labels import PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.manual import IllegalPartition, read_end, read_range, read_start
+from tests.core.confs import at
 
 
 def spec_of(interval: int, offset: int = 0, pattern: str | None = None) -> PartitionSpec:

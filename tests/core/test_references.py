@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from confs import (
+
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf
+from tests.core.confs import (
     Document,
     dependency,
     entities,
@@ -18,8 +20,6 @@ from confs import (
     staging_query,
     waits_of,
 )
-
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 
 THREE_HOURS: Document = {"schedule": "15 1-22/3 * * *", "interval": "3h", "offset": "1h"}
 SIX_AT_TWO: Document = {"schedule": "0 2-20/6 * * *", "interval": "6h", "offset": "2h"}

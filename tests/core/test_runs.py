@@ -6,7 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from confs import (
+
+from airflow_chronon.core.conf import Mode
+from airflow_chronon.core.documents import Environment
+from airflow_chronon.core.resolve import OtherEnvironment
+from airflow_chronon.core.settings import Covers, Settings
+from tests.core.confs import (
     Document,
     events,
     faults_of,
@@ -19,11 +24,6 @@ from confs import (
     verdict_on,
     waits_of,
 )
-
-from airflow_chronon.core.conf import Mode
-from airflow_chronon.core.documents import Environment
-from airflow_chronon.core.resolve import OtherEnvironment
-from airflow_chronon.core.settings import Covers, Settings
 
 
 def partitions(run: Document, mode: str = "backfill") -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from confs import events, faults_of, group_by, plan_of, rules_broken, staging_query
 
 from airflow_chronon.core.instants import HOUR, MINUTE
 from airflow_chronon.core.schedules import parse_schedule
 from airflow_chronon.errors import ChrononError
+from tests.core.confs import events, faults_of, group_by, plan_of, rules_broken, staging_query
 
 
 class TestText:  # C1

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from confs import events, faults_of, group_by, plan_of, staging_query
 
 from airflow_chronon.core.documents import Environment
 from airflow_chronon.core.settings import ConfSettings, Covers, OnTimeout, Settings, Unscheduled
 from airflow_chronon.core.settings_text import read_settings
 from airflow_chronon.errors import Rejected
+from tests.core.confs import events, faults_of, group_by, plan_of, staging_query
 
 
 def refused(text: str) -> list[str]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from confs import (
+
+from airflow_chronon.core.dependencies import Lookback
+from airflow_chronon.core.settings import Settings
+from tests.core.confs import (
     Document,
     at,
     dependency,
@@ -20,9 +23,6 @@ from confs import (
     staging_query,
     waits_of,
 )
-
-from airflow_chronon.core.dependencies import Lookback
-from airflow_chronon.core.settings import Settings
 
 
 def only_wait(document: Document, label: str = "2026-06-10", *others: Document) -> Document | None:

@@ -1,6 +1,6 @@
 """A slow, plain second opinion on the rules, standard library only.
 
-    python tests/oracle/oracle.py ROOT FROM TO [TYPE/NAME ...]
+    python -m tests.oracle.oracle ROOT FROM TO [TYPE/NAME ...]
 
 prints, as JSON, what `airflow-chronon check` and `airflow-chronon explain` must agree with: for every conf of the
 compiled tree ROOT whether it is accepted (else the rule it breaks), its grid, and every run whose first fire lies in
@@ -16,8 +16,8 @@ import re
 import sys
 from pathlib import Path
 
-from oracle_grid import Grid, window
-from oracle_time import DAY, Cron, Reject, iso, minutes, schedule
+from tests.oracle.oracle_grid import Grid, window
+from tests.oracle.oracle_time import DAY, Cron, Reject, iso, minutes, schedule
 
 TYPES = {"group_bys": "group_by", "joins": "join", "staging_queries": "staging_query"}
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import oracle
 import pytest
-from compare import differences
-from mutations import Tree, random_tree, read_tree, write_tree
 
 from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan
+from tests.oracle import oracle
+from tests.oracle.compare import differences
+from tests.oracle.mutations import Tree, random_tree, read_tree, write_tree
 
 DATA = Path(__file__).parent.parent / "data"
 START, END = "2026-06-01", "2026-06-04"
