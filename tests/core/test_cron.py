@@ -52,7 +52,7 @@ def cron_or_none(text: str) -> Cron | None:
 
 class TestAgainstCroniter:
     @given(CRONS, INSTANTS)
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=400)
     def test_the_next_and_the_previous_fire_are_croniters(self, text: str, instant: int) -> None:
         cron = cron_or_none(text)
         if cron is None:
@@ -64,7 +64,7 @@ class TestAgainstCroniter:
         assert cron.first_at_or_after(int(following)) == following
 
     @given(CRONS, INSTANTS)
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     def test_the_two_directions_agree(self, text: str, instant: int) -> None:
         cron = cron_or_none(text)
         if cron is None:

@@ -443,7 +443,10 @@ def cycles(repo) -> set[str]:
             gb = part["groupBy"]
             temporal = gb.get("accuracy", 0 if any(has_topic(src) for src in gb["sources"]) else 1) == 0
             of_tree = repo.confs.get("group_by/" + gb["metaData"]["name"]) or gb
-            back = 0 if temporal or "entities" in c["left"] else interval(of_tree) or 1
+            snapshot = interval(of_tree)
+            if snapshot is None:
+                continue  # a bad part is reported first
+            back = 0 if temporal or "entities" in c["left"] else snapshot
             for src in gb["sources"]:
                 for table, lag in tables(src):
                     add(key, table, lag + back, gb)
