@@ -15,11 +15,13 @@ from airflow_chronon.airflow.assets import table_asset
 from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator, output_table
 from airflow_chronon.airflow.sensors import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetable import PartitionTimetable
+from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import TableDependency
 from airflow_chronon.core.instants import to_datetime
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import TaskDefaults
+from airflow_chronon.engine.build import build_runner
 from airflow_chronon.errors import ChrononError, Fault
 
 _MAX_TASK_ID = 250
@@ -36,8 +38,9 @@ class Deployment:
 
 
 def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, deployment: Deployment) -> DAG:
-    """The DAG of one conf version. Raises ``ChrononError`` when a task setting cannot be used."""
+    """The DAG of one conf version. Raises ``ChrononError`` when a setting of its tasks, catalogs or runner cannot be used."""
     settings = plan.settings
+    _check_services(plan)
     with DAG(
         plan.dag_id,
         schedule=PartitionTimetable(plan.runs),
@@ -145,6 +148,19 @@ class _Tasks:
         if table is None:
             return None
         return table_asset(table, branch=self.deployment.branch, default_branch=self.deployment.default_branch)
+
+
+def _check_services(plan: ConfPlan) -> None:
+    """Build the catalogs and the runner once: what their settings lack would else fail every task, one by one."""
+    of_table = plan.settings.catalog.of_table
+    own = of_table(plan.conf.table)
+    read = (of_table(each.table) for found in plan.dependencies.values() for each in found)
+    checked: list[dict[str, Any]] = []
+    for catalog in (own, *read):
+        if catalog not in checked:
+            build_catalog(catalog)
+            checked.append(catalog)
+    build_runner(plan.settings.runner.model_dump(), default_root=own.get("root"))
 
 
 def _params() -> dict[str, Param]:
