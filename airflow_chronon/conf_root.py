@@ -41,10 +41,13 @@ class ConfRoot:
     def branch(self) -> str:
         return self.settings.branch or self.settings.default_branch
 
-    def judge(self) -> dict[str, Verdict]:
-        """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
+    def judge(self, *, wanted: str | None = None) -> dict[str, Verdict]:
+        """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included.
+
+        With ``wanted``, a DAG id, of the readable confs only those of that id.
+        """
         tree = ConfTree(self.confs, environment=self.settings.environment)
-        verdicts = resolve(tree, self.settings, branch=self.branch)
+        verdicts = resolve(tree, self.settings, branch=self.branch, wanted=wanted)
         verdicts.update((rejected.key, rejected) for rejected in self.unreadable)
         return dict(sorted(verdicts.items()))
 

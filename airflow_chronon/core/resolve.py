@@ -85,9 +85,15 @@ class _Draft:
     faults: list[Fault]
 
 
-def resolve(tree: ConfTree, settings: Settings, *, branch: str = "main") -> dict[str, Verdict]:
-    """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it."""
-    drafts = {key: _draft(conf, tree, settings) for key, conf in tree.confs.items()}
+def resolve(tree: ConfTree, settings: Settings, *, branch: str = "main", wanted: str | None = None) -> dict[str, Verdict]:
+    """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it.
+
+    With ``wanted``, a DAG id, only the confs of that id are judged, and cycles through other confs are not looked for: a
+    task starts, and its DAG was good when it was parsed.
+    """
+    confs = tree.confs.items()
+    judged = {key: conf for key, conf in confs if wanted is None or _dag_id(conf, settings, branch) == wanted}
+    drafts = {key: _draft(conf, tree, settings) for key, conf in judged.items()}
     reads = {
         key: tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges if not edge.looks_back))
         for key, draft in drafts.items()
@@ -156,13 +162,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         }
     return ConfPlan(
         conf,
-        dag_id(
-            conf.key,
-            name=conf.name_without_version,
-            version=conf.version,
-            branch=branch,
-            default_branch=settings.default_branch,
-        ),
+        _dag_id(conf, settings, branch),
         tags(conf, grid=conf.spec.grid, modes=tuple(enabled), branch=branch),
         conf.spec,
         RunSchedule(conf.spec, enabled, catch_up, tuple(dependencies)),
@@ -171,6 +171,11 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
         (*draft.resolver.warnings, *_shared_table(conf, tree)),
     )
+
+
+def _dag_id(conf: Conf, settings: Settings, branch: str) -> str:
+    name, version = conf.name_without_version, conf.version
+    return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=settings.default_branch)
 
 
 def _shared_table(conf: Conf, tree: ConfTree) -> Iterable[Fault]:
