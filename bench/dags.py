@@ -1,7 +1,7 @@
 """From compiled confs to built and serialised DAGs, beside the same DAGs written by hand in one Python file.
 
-Every figure comes from a child forked after the imports, as in Airflow's dag-processor: nothing is cached from an earlier
-parse. Absolute times depend on the machine and what else it does; the ratio of one run is what counts.
+Every figure comes from a child forked after the imports, as in Airflow's dag-processor: nothing is cached from an
+earlier parse. Absolute times depend on the machine and what else it does; the ratio of one run is what counts.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import Any
 
 os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-chronon-bench-"))
 
-from airflow.serialization.serialized_objects import DagSerialization  # noqa: E402
-from airflow.providers.standard.operators.bash import BashOperator  # noqa: E402, F401
-from airflow.providers.standard.sensors.filesystem import FileSensor  # noqa: E402, F401
-from airflow_chronon.airflow.dag import build_dag  # noqa: E402, F401
-from airflow_chronon.dags import build_dags  # noqa: E402
+from airflow.providers.standard.operators.bash import BashOperator  # noqa: F401
+from airflow.providers.standard.sensors.filesystem import FileSensor  # noqa: F401
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_chronon.airflow.dag import build_dag  # noqa: F401
+from airflow_chronon.dags import build_dags
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "data" / "main"
 DAGS_PER_COPY = 59  # the good confs of the corpus
@@ -59,7 +60,10 @@ def compare(root: Path, loader: Path, *, wanted: int, repeat: int) -> None:
     ratio = sum(ours.values()) / sum(hand.values())
     print(f"ratio: {ratio:.2f} (aim: at most 1.5)")
     os.environ["_AIRFLOW_PARSING_CONTEXT_DAG_ID"] = asked
-    show("one DAG asked for, as when a task starts", best(lambda: timed({"build": lambda: build_dags(conf_root=root)}), repeat))
+    show(
+        "one DAG asked for, as when a task starts",
+        best(lambda: timed({"build": lambda: build_dags(conf_root=root)}), repeat),
+    )
 
 
 def copy_corpus(target: Path, number: int) -> None:
@@ -88,9 +92,10 @@ def by_hand(dags: Mapping[str, Any]) -> str:
         schedule = repr(summary.split(" | ")[0]) if summary != "@never" else "None"
         lines += [
             f"with DAG({dag.dag_id!r}, schedule={schedule}, start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),",
-            f"         catchup=False, max_active_runs=64, description={dag.description!r}, doc_md='The DAG of a conf.',",
+            f"         catchup=False, max_active_runs=64, description={dag.description!r}, doc_md='A conf.',",
             f"         tags={sorted(dag.tags)!r}, default_args={{'owner': 'bench'}},",
-            "         params={'start_ds': Param(None, type=['null', 'string']), 'end_ds': Param(None, type=['null', 'string'])}",
+            "         params={'start_ds': Param(None, type=['null', 'string']),",
+            "                 'end_ds': Param(None, type=['null', 'string'])}",
             f") as dag_{number}:",
         ]
         names = {task.task_id: f"t{index}" for index, task in enumerate(dag.tasks)}
@@ -103,25 +108,26 @@ def by_hand(dags: Mapping[str, Any]) -> str:
 
 def _plain_task(task: Any) -> str:
     if task.task_id.startswith(("wait.", "gate.")):
-        return f"FileSensor(task_id={task.task_id!r}, filepath='/warehouse/{{{{ ds }}}}', poke_interval=60, deferrable=True, retries=0)"
+        where = "filepath='/warehouse/{{ ds }}', poke_interval=60, deferrable=True, retries=0"
+        return f"FileSensor(task_id={task.task_id!r}, {where})"
     if task.task_id == "ready":
         return "EmptyOperator(task_id='ready')"
     command = "bash_command='zipline run --start-ds {{ ds }} --end-ds {{ ds }}'"
     if task.task_id == "landed":
         outlets = ", ".join(f"Asset({asset.name!r})" for asset in task.outlets)
-        return f"BashOperator(task_id='landed', {command}, outlets=[{outlets}], trigger_rule='none_failed_min_one_success')"
+        rule = "trigger_rule='none_failed_min_one_success'"
+        return f"BashOperator(task_id='landed', {command}, outlets=[{outlets}], {rule})"
     return f"BashOperator(task_id={task.task_id!r}, {command}, retries=2, max_active_tis_per_dag=4)"
 
 
 def from_confs(root: Path) -> Phases:
     built: dict[str, Any] = {}
-    phases = timed(
+    return timed(
         {
             "build": lambda: built.update(build_dags(conf_root=root)),
             "serialise": lambda: [DagSerialization.to_dict(dag) for dag in built.values()],
         }
     )
-    return phases
 
 
 def from_python(loader: Path) -> Phases:

@@ -38,7 +38,7 @@ class Deployment:
 
 
 def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, deployment: Deployment) -> DAG:
-    """The DAG of one conf version. Raises ``ChrononError`` when a setting of its tasks, catalogs or runner cannot be used."""
+    """The DAG of one conf version. Raises ``ChrononError`` when a setting of its tasks cannot be used."""
     settings = plan.settings
     _check_services(plan)
     with DAG(
@@ -180,7 +180,7 @@ def _task_arguments(defaults: TaskDefaults) -> Mapping[str, Any]:
     arguments = defaults.model_dump(exclude_none=True)
     callback = arguments.get("on_failure_callback")
     if callback is not None:
-        from airflow.sdk.module_loading import import_string
+        from airflow.sdk.module_loading import import_string  # type: ignore[attr-defined]
 
         try:
             arguments["on_failure_callback"] = import_string(callback)

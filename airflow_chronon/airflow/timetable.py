@@ -74,6 +74,14 @@ class PartitionTimetable(Timetable):
         is_taken = last_dagrun_info is not None and last_dagrun_info.data_interval is not None
         return self._info(run, with_interval=not is_taken)
 
+    def next_dagrun_info(
+        self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
+    ) -> DagRunInfo | None:
+        """Airflow's older question, which knows no partitions: the last run is told by the end of its interval."""
+        last_end = None if last_automated_data_interval is None else from_datetime(last_automated_data_interval.end)
+        run = self._runs.next_run(last_end, now())
+        return None if run is None else self._info(run, with_interval=True)
+
     def next_run_info_from_dag_model(self, *, dag_model: DagModel) -> DagRunInfo | None:
         """The run to create now. What was planned before an outage may have been overtaken since (H8, H10)."""
         planned = super().next_run_info_from_dag_model(dag_model=dag_model)

@@ -19,7 +19,6 @@ from airflow.triggers.base import (
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.run_request import REQUEST_TEMPLATES, request_of_fields
-from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import Wait, merged
@@ -30,6 +29,7 @@ from airflow_chronon.core.runs import Run, RunSchedule
 from airflow_chronon.core.settings import OnTimeout
 from airflow_chronon.core.watch import Question, Sighting, judge, look, questions_of
 from airflow_chronon.core.wire import dependency_from_json, schedule_from_json
+from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.errors import ChrononError
 
 #: How long after the trigger's own deadline Airflow may end the wait itself, should no triggerer be up.
@@ -40,7 +40,7 @@ class _RunTrigger(BaseTrigger):
     """What waits and gates share: the run's request, rendered when the trigger starts."""
 
     def __init__(self, *, schedule: dict[str, Any], **request: str) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.schedule = schedule
         for name in REQUEST_TEMPLATES:
             setattr(self, name, request.get(name, REQUEST_TEMPLATES[name]))

@@ -85,11 +85,13 @@ class _Draft:
     faults: list[Fault]
 
 
-def resolve(tree: ConfTree, settings: Settings, *, branch: str = "main", wanted: str | None = None) -> dict[str, Verdict]:
+def resolve(
+    tree: ConfTree, settings: Settings, *, branch: str = "main", wanted: str | None = None
+) -> dict[str, Verdict]:
     """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it.
 
-    With ``wanted``, a DAG id, only the confs of that id are judged, and cycles through other confs are not looked for: a
-    task starts, and its DAG was good when it was parsed.
+    With ``wanted``, a DAG id, only the confs of that id are judged, and cycles through other confs are not looked
+    for: a task starts, and its DAG was good when it was parsed.
     """
     confs = tree.confs.items()
     judged = {key: conf for key, conf in confs if wanted is None or _dag_id(conf, settings, branch) == wanted}

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import strategies as st
+
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.grid import LEGAL_INTERVALS, PartitionGrid
 from airflow_chronon.core.instants import DAY, HOUR, MINUTE, Instant, parse_instant
 from airflow_chronon.core.labels import PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.runs import CatchUp, ModeSchedule, RunSchedule
 from airflow_chronon.core.schedules import parse_schedule
-from hypothesis import strategies as st
 
 T0 = parse_instant("2026-06-01T00:00:00Z")
+ANY_BOOL = st.booleans()
 COARSE = ("0 0 * * *", "30 6 * * *", "15 3 * * mon", "0 0 1 * *", "0 5 * * 1-5", "10 0 1,15 * *", "59 23 * * sun")
 
 
@@ -49,7 +51,7 @@ def evenly(interval: int, phase: int) -> str:
 
 
 @st.composite
-def schedules(draw: st.DrawFn, *, catch_up: st.SearchStrategy[bool] = st.booleans(), bounded: bool = True) -> RunSchedule:
+def schedules(draw: st.DrawFn, *, catch_up: st.SearchStrategy[bool] = ANY_BOOL, bounded: bool = True) -> RunSchedule:
     """Any legal schedule; with catch-up it has a start near :data:`T0`."""
     interval = draw(st.sampled_from(LEGAL_INTERVALS))
     offset = draw(st.integers(0, interval // MINUTE - 1)) * MINUTE

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from airflow.serialization.serialized_objects import DagSerialization
+from confs import ConfRootOnDisk, dependency, staging_query
+
 from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.dags import build_dags
-from confs import ConfRootOnDisk, dependency, staging_query
 
 ANY_SUCCESS = "none_failed_min_one_success"
 
@@ -104,7 +105,9 @@ class TestWiring:
             "backfill": ["ready"],
             "landed": ["backfill"],
         }
-        assert rules(dag) == dict.fromkeys(("wait.vendor.orders", "ready", "backfill"), "all_success") | {"landed": ANY_SUCCESS}
+        assert rules(dag) == dict.fromkeys(("wait.vendor.orders", "ready", "backfill"), "all_success") | {
+            "landed": ANY_SUCCESS
+        }
 
     def test_group_by_that_is_not_online(self, dags):
         dag = dags["group_by.checkout.purchases.from_staging_daily__1"]
@@ -183,7 +186,13 @@ class TestSettings:
         )
         [dag] = build_dags(conf_root=root.path).values()
         work = dag.get_task("backfill")
-        assert (work.retries, work.max_active_tis_per_dag, work.pool, work.queue, work.priority_weight) == (5, 2, "heavy", "big", 7)
+        assert (work.retries, work.max_active_tis_per_dag, work.pool, work.queue, work.priority_weight) == (
+            5,
+            2,
+            "heavy",
+            "big",
+            7,
+        )
         assert work.owner == "amy"
         assert [callback.__name__ for callback in _as_list(work.on_failure_callback)] == ["iso"]
         assert (dag.max_active_runs, dag.catchup) == (9, True)
@@ -192,7 +201,9 @@ class TestSettings:
 
     def test_of_waits_reach_the_trigger(self, root):
         root.staging_query("orders.a")
-        root.settings("sensor: {poll_seconds: 7, timeout: 3h, on_timeout: skip}\ncatalog: {kind: filesystem, root: /w}\n")
+        root.settings(
+            "sensor: {poll_seconds: 7, timeout: 3h, on_timeout: skip}\ncatalog: {kind: filesystem, root: /w}\n"
+        )
         [dag] = build_dags(conf_root=root.path).values()
         args = dag.get_task("wait.raw.orders").start_trigger_args
         assert (args.trigger_kwargs["poll_seconds"], args.trigger_kwargs["on_timeout"]) == (7, "skip")
@@ -255,17 +266,32 @@ class TestNames:
 class TestPage:
     def test_shows_grid_schedule_reads_neighbours_and_reference_runs(self, dags):
         page = dags["staging_query.risk.signals.three_hour_signals__3"].doc_md
-        for part in ("3h@1h", "every 3h", "#### Reads", "Producers:", "Consumers:", "2026-06-01", "#### Runs of a reference week"):
+        for part in (
+            "3h@1h",
+            "every 3h",
+            "#### Reads",
+            "Producers:",
+            "Consumers:",
+            "2026-06-01",
+            "#### Runs of a reference week",
+        ):
             assert part in page
 
     def test_names_producers_and_consumers_by_dag_id(self, dags):
         page = dags["staging_query.checkout.orders.daily_rollup_of_hourly__1"].doc_md
         assert "Producers: `staging_query.checkout.orders.hourly_rollup__1`." in page
         other = dags["staging_query.checkout.orders.hourly_rollup__1"].doc_md
-        assert "`staging_query.checkout.orders.daily_rollup_of_hourly__1`" in other.split("Consumers:")[1].splitlines()[0]
+        assert (
+            "`staging_query.checkout.orders.daily_rollup_of_hourly__1`" in other.split("Consumers:")[1].splitlines()[0]
+        )
 
     def test_a_bar_in_a_name_breaks_no_table(self, root):
-        root.staging_query("orders.a", execution={"outputTableInfo": {"partitionFormat": "yyyy|MM|dd", "partitionInterval": {"length": 1, "timeUnit": 1}}})
+        root.staging_query(
+            "orders.a",
+            execution={
+                "outputTableInfo": {"partitionFormat": "yyyy|MM|dd", "partitionInterval": {"length": 1, "timeUnit": 1}}
+            },
+        )
         [dag] = build_dags(conf_root=root.path).values()
         lines = [line for line in dag.doc_md.splitlines() if line.startswith("|")]
         for line in lines:

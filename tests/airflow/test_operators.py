@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from confs import ConfRootOnDisk
+from schedules import at
+
 from airflow_chronon.airflow.operators import ChrononOperator
 from airflow_chronon.dags import build_dags
 from airflow_chronon.engine.protocol import FakeRunner
 from airflow_chronon.errors import Fault, JobFailed, JobRefused
-from confs import ConfRootOnDisk
-from schedules import at
 
 KEY = "2026-06-01"
 
@@ -33,12 +34,16 @@ def root(tmp_path: Path, warehouse: Path, clock, monkeypatch) -> ConfRootOnDisk:
     clock.instant = at("2026-06-10T00:00:00Z")
     root = ConfRootOnDisk(tmp_path / "chronon")
     root.settings(f"catalog: {{kind: filesystem, root: {warehouse}}}\n")
-    root.staging_query("orders.daily", query="SELECT id, ds FROM raw.orders WHERE ds BETWEEN {{ start_date }} AND {{ end_date }}")
+    root.staging_query(
+        "orders.daily", query="SELECT id, ds FROM raw.orders WHERE ds BETWEEN {{ start_date }} AND {{ end_date }}"
+    )
     for day in (1, 2):
         folder = warehouse / "raw.orders" / f"ds=2026-06-0{day}"
         folder.mkdir(parents=True)
         pq.write_table(pa.table({"id": list(range(day * 10))}), folder / "part-0.parquet")
-    monkeypatch.setattr("airflow_chronon.airflow.operators._PlanOperator.log", logging.getLogger("operators"), raising=False)
+    monkeypatch.setattr(
+        "airflow_chronon.airflow.operators._PlanOperator.log", logging.getLogger("operators"), raising=False
+    )
     return root
 
 
@@ -60,12 +65,21 @@ class Events(dict[Any, Any]):
 
 
 def context(
-    key: str | None = None, run_type: str = "manual", conf: dict[str, Any] | None = None, interval: Any = (None, None), **params: str
+    key: str | None = None,
+    run_type: str = "manual",
+    conf: dict[str, Any] | None = None,
+    interval: Any = (None, None),
+    **params: str,
 ) -> dict[str, Any]:
     """A run as a worker sees it."""
     start, end = interval
     run = SimpleNamespace(
-        partition_key=key, run_type=run_type, data_interval_start=start, data_interval_end=end, conf=conf, run_id="run-1"
+        partition_key=key,
+        run_type=run_type,
+        data_interval_start=start,
+        data_interval_end=end,
+        conf=conf,
+        run_id="run-1",
     )
     given = {"start_ds": None, "end_ds": None} | params
     return {"dag_run": run, "params": given, "run_id": "run-1", "outlet_events": Events()}
@@ -250,10 +264,12 @@ class TestLanded:
             task(root, "landed").execute(context())
 
     def test_says_nothing_of_a_mode_that_did_not_run(self, corpus, clock, tmp_path, monkeypatch, mocker):
-        # C10: a daily upload beside a weekly backfill, on a Tuesday; an event of the other table would wake its consumers
+        # C10: a daily upload beside a weekly backfill; an event of the other table would wake its consumers
         clock.instant = at("2026-06-10T00:30:00Z")
         monkeypatch.setattr("airflow_chronon.airflow.operators._PlanOperator._requested", lambda self, context: run)
-        [dag] = [d for d in build_dags(conf_root=corpus).values() if d.dag_id.endswith("purchases.online_other_time__1")]
+        [dag] = [
+            d for d in build_dags(conf_root=corpus).values() if d.dag_id.endswith("purchases.online_other_time__1")
+        ]
         landed = dag.get_task("landed")
         both = [asset.uri for asset in landed.outlets]
         runs = dag.timetable._runs

@@ -9,9 +9,10 @@ import pytest
 from airflow.models.dagrun import DagRun
 from airflow.timetables.base import TimeRestriction
 from airflow.utils.types import DagRunType
+from schedules import T0, at, schedule_of
+
 from airflow_chronon.airflow.timetable import PartitionTimetable
 from airflow_chronon.core.instants import DAY, MINUTE, to_datetime
-from schedules import T0, at, schedule_of
 
 ANY_TIME = TimeRestriction(None, None, True)
 
@@ -41,7 +42,9 @@ def add_run(session):
             "partition_key": label,
             "partition_date": None if date is None else to_datetime(date),
         }
-        run = DagRun(**{name: value for name, value in values.items() if name not in ("partition_key", "partition_date")})
+        run = DagRun(
+            **{name: value for name, value in values.items() if name not in ("partition_key", "partition_date")}
+        )
         run.partition_key, run.partition_date = values["partition_key"], values["partition_date"]
         session.add(run)
         session.flush()

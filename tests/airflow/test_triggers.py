@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from airflow.triggers.base import TaskFailedEvent, TaskSkippedEvent, TaskSuccessEvent, TriggerEvent
 from airflow.triggers.shared_stream import SharedStreamManager
+from schedules import at, schedule_of, spec_of
+
 from airflow_chronon.airflow.triggers import BACKSTOP_SECONDS, GateTrigger, PartitionTrigger
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.catalogs.protocol import FakeCatalog
@@ -23,7 +25,6 @@ from airflow_chronon.core.instants import DAY
 from airflow_chronon.core.listing import TableListing
 from airflow_chronon.core.wire import dependency_to_json, schedule_to_json
 from airflow_chronon.errors import CatalogError, Fault
-from schedules import at, schedule_of, spec_of
 
 DAILY = schedule_of("@daily", DAY)
 ORDERS = TableDependency("raw.orders", "ds", spec_of(DAY))
@@ -35,7 +36,9 @@ LIMIT = 60  # seconds after which a test that hangs gives up
 def _present(clock, monkeypatch) -> None:
     clock.instant = at("2026-06-10T00:00:00Z")
     monkeypatch.setattr(PartitionTrigger, "_sightings", {})
-    monkeypatch.setattr("airflow_chronon.airflow.triggers._RunTrigger.log", logging.getLogger("triggers"), raising=False)
+    monkeypatch.setattr(
+        "airflow_chronon.airflow.triggers._RunTrigger.log", logging.getLogger("triggers"), raising=False
+    )
 
 
 @pytest.fixture
@@ -52,7 +55,9 @@ def land(tmp_path: Path) -> Callable[[str], None]:
 
 @pytest.fixture
 def wait_for(tmp_path: Path) -> Callable[..., PartitionTrigger]:
-    def build(*dependencies: TableDependency, key: str = KEY, on_timeout: str = "fail", **request: str) -> PartitionTrigger:
+    def build(
+        *dependencies: TableDependency, key: str = KEY, on_timeout: str = "fail", **request: str
+    ) -> PartitionTrigger:
         given = dependencies or (ORDERS,)
         return PartitionTrigger(
             schedule=schedule_to_json(DAILY),
@@ -85,7 +90,7 @@ async def outcome(trigger: Any) -> TriggerEvent:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110  # the condition is another thread's
+    while not condition():  # the condition is another thread's
         await asyncio.sleep(0.01)
 
 
@@ -169,7 +174,9 @@ class TestAWait:
         assert isinstance(finish(outcome(wait_for())), TaskSuccessEvent)
         assert caplog.text.count("no rights") == 1
 
-    @pytest.mark.parametrize(("policy", "ends"), [(Lookback.WARN, True), (Lookback.IGNORE, True), (Lookback.REQUIRE, False)])
+    @pytest.mark.parametrize(
+        ("policy", "ends"), [(Lookback.WARN, True), (Lookback.IGNORE, True), (Lookback.REQUIRE, False)]
+    )
     def test_treats_a_hole_in_the_lookback_as_its_policy_says(self, wait_for, land, caplog, policy, ends):
         # C17: 05-30 is missing; what lies before the first landed label is no hole
         caplog.set_level(logging.INFO)
@@ -187,7 +194,9 @@ class TestAWait:
 
         event = finish(story())
         assert isinstance(event, TaskSuccessEvent)
-        warned = [record for record in caplog.records if record.levelno == logging.WARNING and "has holes" in record.message]
+        warned = [
+            record for record in caplog.records if record.levelno == logging.WARNING and "has holes" in record.message
+        ]
         assert bool(warned) is (policy is Lookback.WARN)
         said = event.xcoms
         assert said == ({"return_value": warned[0].message} if warned else None)
@@ -422,7 +431,9 @@ class TestAGate:
             clock.instant += int(seconds)
 
         mocker.patch("airflow_chronon.airflow.triggers.asyncio.sleep", sleep)
-        assert isinstance(finish(outcome(self.gate("backfill", key="2026-06-07", run_type="scheduled"))), TaskSuccessEvent)
+        assert isinstance(
+            finish(outcome(self.gate("backfill", key="2026-06-07", run_type="scheduled"))), TaskSuccessEvent
+        )
         assert sum(slept) == 4 * 3600
         assert max(slept) <= 60  # clocks are set while triggers sleep
         assert "backfill fires at 2026-06-08T06:00:00Z" in caplog.text
@@ -433,7 +444,9 @@ class TestAGate:
             assert isinstance(finish(outcome(self.gate("backfill", **request))), TaskSuccessEvent)
 
     def test_fails_a_request_that_contradicts_itself(self, caplog):
-        assert isinstance(finish(outcome(self.gate("backfill", key="2026-06-02", end_ds="2026-06-02"))), TaskFailedEvent)
+        assert isinstance(
+            finish(outcome(self.gate("backfill", key="2026-06-02", end_ds="2026-06-02"))), TaskFailedEvent
+        )
         assert "give the key, or the range, not both" in caplog.text.lower()
 
 
@@ -447,5 +460,3 @@ def test_triggers_come_back_from_their_serialised_form(wait_for):
         assert path == f"airflow_chronon.airflow.triggers.{type(trigger).__name__}"
         back = type(trigger)(**BaseSerialization.deserialize(BaseSerialization.serialize(kwargs)))
         assert back.serialize() == (path, kwargs)
-
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.conf import ConfKey
 from airflow_chronon.core.documents import ConfType

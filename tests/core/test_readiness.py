@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from airflow_chronon.core.dependencies import Lookback, PartitionRange, Wait
 from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.core.instants import DAY, HOUR, parse_instant
@@ -22,8 +26,6 @@ from airflow_chronon.core.readiness import (
     newest_ready,
 )
 from airflow_chronon.errors import CatalogError
-from hypothesis import given
-from hypothesis import strategies as st
 
 DAILY = PartitionSpec(PartitionGrid(DAY), partition_format("yyyy-MM-dd"))
 T0 = parse_instant("2026-06-01T00:00:00Z")
@@ -83,7 +85,9 @@ class TestLabels:
 class TestLookback:
     HOLED = landed("2026-05-28", "2026-05-30", "2026-06-01")
 
-    @pytest.mark.parametrize(("policy", "ready"), [(Lookback.REQUIRE, False), (Lookback.WARN, True), (Lookback.IGNORE, True)])
+    @pytest.mark.parametrize(
+        ("policy", "ready"), [(Lookback.REQUIRE, False), (Lookback.WARN, True), (Lookback.IGNORE, True)]
+    )
     def test_ends_the_wait_as_its_policy_says(self, policy, ready):
         # C17
         verdict = labels_ready(wait("2026-06-01", **lookback("2026-05-25", "2026-05-31", policy)), self.HOLED)
@@ -103,7 +107,9 @@ class TestLookback:
         assert verdict.reason == "raw.orders lacks ds=2026-06-02"
 
     def test_does_not_mind_labels_of_another_shape(self):
-        assert first_landed(DAILY, frozenset({"__HIVE_DEFAULT_PARTITION__", "2026-05-02"})) == parse_instant("2026-05-02T00:00:00Z")
+        assert first_landed(DAILY, frozenset({"__HIVE_DEFAULT_PARTITION__", "2026-05-02"})) == parse_instant(
+            "2026-05-02T00:00:00Z"
+        )
         assert first_landed(DAILY, frozenset({"x"})) is None
 
     @given(present=st.sets(st.integers(0, 40)), first=st.integers(0, 40), length=st.integers(0, 40))
@@ -119,7 +125,7 @@ class TestLookback:
         asked = set(spec.labels(start_of[first], start_of[first + length] + 1))
         assert missing == asked - labels
         ends = [(spec.start_of(hole.first), spec.start_of(hole.last)) for hole in holes if hole.first]
-        for (_, last), (following, _) in zip(ends, ends[1:], strict=False):
+        for (_, last), (following, _) in pairwise(ends):
             assert following > last + 3 * HOUR  # neighbours are one range
 
 
@@ -130,7 +136,9 @@ class TestNewestValue:
         # C18: at or past
         assert newest_ready(self.UNTIL, T0) == Readiness(True)
         late = newest_ready(self.UNTIL, T0 - 1)
-        assert late == Readiness(False, "the newest ts of raw.clicks is 2026-05-31T23:59:59Z, needed up to 2026-06-01T00:00:00Z")
+        assert late == Readiness(
+            False, "the newest ts of raw.clicks is 2026-05-31T23:59:59Z, needed up to 2026-06-01T00:00:00Z"
+        )
         assert newest_ready(self.UNTIL, None).reason == "raw.clicks holds no ts yet, needed up to 2026-06-01T00:00:00Z"
 
 
@@ -147,7 +155,9 @@ class TestExpression:
         asked = wait("2026-06-01", "2026-06-02", expression="max(ds)")
         assert not expression_ready(asked, "2026-06-02").satisfied
         assert expression_ready(asked, "2026-06-03").satisfied
-        assert expression_ready(asked, "2026-06-02").reason == "max(ds) over raw.orders is 2026-06-02, not past 2026-06-02"
+        assert (
+            expression_ready(asked, "2026-06-02").reason == "max(ds) over raw.orders is 2026-06-02, not past 2026-06-02"
+        )
 
     def test_compares_labels_in_time_and_not_as_text(self):
         spec = PartitionSpec(PartitionGrid(DAY), partition_format("d-M-yyyy"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.core.instants import DAY, HOUR, TimeWindow, parse_instant

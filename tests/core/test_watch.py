@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from airflow_chronon.catalogs.protocol import FakeCatalog
 from airflow_chronon.core.dependencies import Wait
 from airflow_chronon.core.labels import PartitionKey
@@ -35,7 +36,9 @@ def test_the_same_question_is_asked_once_in_a_fixed_order():
 
 
 def test_one_look_answers_all_of_them():
-    catalog = FakeCatalog({"t": TableListing.of("ds", ["2026-06-01"])}, {("t", "ts"): 100}, {("t", "count(*) > 0"): True})
+    catalog = FakeCatalog(
+        {"t": TableListing.of("ds", ["2026-06-01"])}, {("t", "ts"): 100}, {("t", "count(*) > 0"): True}
+    )
     waits = (LABELS, NEWEST, VALUE)
     sighting = look(catalog, "t", questions_of(waits))
     assert catalog.calls == ["t", "t", "t"]

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import Binding, CutOffs, Lookback, TableDependency
@@ -16,8 +19,6 @@ from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.runs import CatchUp, ModeSchedule, RunSchedule
 from airflow_chronon.core.schedules import parse_schedule
 from airflow_chronon.core.wire import dependency_from_json, dependency_to_json, schedule_from_json, schedule_to_json
-from hypothesis import given
-from hypothesis import strategies as st
 
 CORPUS = Path(__file__).resolve().parents[1] / "data" / "main"
 INSTANTS = st.integers(0, 4_000_000_000)
@@ -60,7 +61,12 @@ def test_a_dependency_comes_back(dependency):
 @given(
     spec=specs(),
     catch_up=st.builds(
-        CatchUp, st.booleans(), st.none() | st.integers(1, 99), st.none() | INSTANTS, st.none() | INSTANTS, st.none() | INSTANTS
+        CatchUp,
+        st.booleans(),
+        st.none() | st.integers(1, 99),
+        st.none() | INSTANTS,
+        st.none() | INSTANTS,
+        st.none() | INSTANTS,
     ),
     crons=st.dictionaries(st.sampled_from(Mode), st.sampled_from(["@daily", "0 6 * * mon", "*/15 * * * *"])),
     newest=st.booleans(),
@@ -71,7 +77,9 @@ def test_a_schedule_comes_back(spec, catch_up, crons, newest):
         cron = parse_schedule(text)
         assert cron is not None
         modes[mode] = ModeSchedule(cron, newest)
-    schedule = RunSchedule(spec, modes, catch_up, (Mode.BACKFILL, *(mode for mode in modes if mode is not Mode.BACKFILL)))
+    schedule = RunSchedule(
+        spec, modes, catch_up, (Mode.BACKFILL, *(mode for mode in modes if mode is not Mode.BACKFILL))
+    )
     text = json.dumps(schedule_to_json(schedule))
     back = schedule_from_json(json.loads(text))
     assert back == schedule
