@@ -136,7 +136,8 @@ class TestBadConfs:
         root.staging_query("orders.good")
         root.staging_query("orders.bad")
         root.settings(
-            "overrides:\n  - match: staging_query/orders.bad*\n    task_defaults:\n      on_failure_callback: no.such.function\n"
+            "overrides:\n  - match: staging_query/orders.bad*\n"
+            "    task_defaults: {on_failure_callback: no.such.function}\n"
         )
         assert list(build_dags(conf_root=root.path)) == ["staging_query.orders.good__1"]
         assert import_errors(root).startswith("staging_query/orders.bad__1 (compiled/staging_queries/shop/")
