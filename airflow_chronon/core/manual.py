@@ -61,7 +61,7 @@ def check_closed(window: TimeWindow, spec: PartitionSpec, *, now: Instant, field
     if window.end > now:
         label = spec.label(window.end - spec.grid.interval)
         newest = spec.label(spec.grid.floor(now) - spec.grid.interval)
-        raise _refused(field, f"partition {label} closes at {iso(window.end)}", f"the newest closed one is {newest}")
+        raise _refused(field, f"partition {label} has not closed at {iso(now)}", f"the newest closed one is {newest}")
 
 
 def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
