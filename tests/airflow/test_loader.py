@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.airflow.confs import ConfRootOnDisk, staging_query
 
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
+from tests.airflow.confs import ConfRootOnDisk, staging_query
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
