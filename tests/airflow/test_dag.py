@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from airflow.serialization.serialized_objects import DagSerialization
-from tests.airflow.confs import ConfRootOnDisk, dependency, staging_query
 
 from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.dags import build_dags
+from tests.airflow.confs import ConfRootOnDisk, dependency, staging_query
 
 ANY_SUCCESS = "none_failed_min_one_success"
 

@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.airflow.confs import ConfRootOnDisk, staging_query
 
-from airflow_chronon.airflow import deployment
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
+from tests.airflow.confs import ConfRootOnDisk, staging_query
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -225,4 +224,3 @@ def test_the_loader_files_do_what_they_say(root, tmp_path):
     assert dict(bad.dags) == {}
     [text] = bad.import_errors.values()
     assert "staging_query/orders.bad__1" in text
-    assert deployment.DEFAULT_FOLDER == "chronon"

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
-from tests.airflow.confs import ConfRootOnDisk
-from tests.airflow.schedules import at
 
 from airflow_chronon.airflow.operators import ChrononOperator
 from airflow_chronon.dags import build_dags
 from airflow_chronon.engine.protocol import FakeRunner
 from airflow_chronon.errors import Fault, JobFailed, JobRefused
+from tests.airflow.confs import ConfRootOnDisk
+from tests.airflow.schedules import at
 
 KEY = "2026-06-01"
 

@@ -16,12 +16,12 @@ from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from airflow.utils.types import DagRunType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.airflow.schedules import COARSE, T0, at, schedule_of, schedules
 
 from airflow_chronon.airflow.timetable import PartitionTimetable
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.instants import DAY, HOUR, MINUTE, Instant, from_datetime, to_datetime
 from airflow_chronon.core.runs import Run, RunSchedule
+from tests.airflow.schedules import COARSE, T0, at, schedule_of, schedules
 
 ANY_TIME = TimeRestriction(None, None, True)
 KEPT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -9,10 +9,10 @@ import pytest
 from airflow.models.dagrun import DagRun
 from airflow.timetables.base import TimeRestriction
 from airflow.utils.types import DagRunType
-from tests.airflow.schedules import T0, at, schedule_of
 
 from airflow_chronon.airflow.timetable import PartitionTimetable
 from airflow_chronon.core.instants import DAY, MINUTE, to_datetime
+from tests.airflow.schedules import T0, at, schedule_of
 
 ANY_TIME = TimeRestriction(None, None, True)
 

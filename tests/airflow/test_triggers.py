@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from airflow.triggers.base import TaskFailedEvent, TaskSkippedEvent, TaskSuccessEvent, TriggerEvent
 from airflow.triggers.shared_stream import SharedStreamManager
-from tests.airflow.schedules import at, schedule_of, spec_of
 
 from airflow_chronon.airflow.triggers import BACKSTOP_SECONDS, GateTrigger, PartitionTrigger
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
@@ -25,6 +24,7 @@ from airflow_chronon.core.instants import DAY
 from airflow_chronon.core.listing import TableListing
 from airflow_chronon.core.wire import dependency_to_json, schedule_to_json
 from airflow_chronon.errors import CatalogError, Fault
+from tests.airflow.schedules import at, schedule_of, spec_of
 
 DAILY = schedule_of("@daily", DAY)
 ORDERS = TableDependency("raw.orders", "ds", spec_of(DAY))

@@ -177,3 +177,8 @@ class TestRanges:
         assert read_range("2024-01-15-11", "2024-01-15-11", HOURS, now=at("2024-01-15 12:00")).end == at(
             "2024-01-15 12:00"
         )
+
+
+def test_two_days_in_the_wrong_order_are_refused_even_where_they_share_a_partition() -> None:  # C27
+    with pytest.raises(IllegalPartition, match="is before start_ds"):
+        read_range("2026-06-02", "2026-06-01", spec_of(3 * HOUR, HOUR), now=at("2026-07-01"))
