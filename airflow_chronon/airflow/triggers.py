@@ -19,7 +19,6 @@ from airflow.triggers.base import (
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.run_request import REQUEST_TEMPLATES, request_of_fields
-from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import Wait, merged
@@ -29,6 +28,7 @@ from airflow_chronon.core.runs import Run, RunSchedule
 from airflow_chronon.core.settings import OnTimeout
 from airflow_chronon.core.watch import Question, Sighting, judge, look, questions_of
 from airflow_chronon.core.wire import dependency_from_json, schedule_from_json
+from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.errors import ChrononError
 
 #: How long after the trigger's own deadline Airflow may end the wait itself, should no triggerer be up.
@@ -141,7 +141,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 self.log.log(30 if readiness.satisfied else 20, "%s", said)
             if readiness.satisfied:
                 self.log.info("%s is there", self.table)
-                yield TaskSuccessEvent(xcoms={"return_value": said} if said else None)
+                yield TaskSuccessEvent(xcoms={"return_value": readiness.reason} if readiness.reason else None)
                 return
             seconds = None if self._deadline is None else max(0, self._deadline - now())
 
@@ -191,8 +191,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
 
     def _out_of_time(self, reason: str) -> TriggerEvent:
         skips = self.on_timeout == OnTimeout.SKIP.value
-        since = "" if self._deadline is None else f" at {iso(self._deadline)}"
-        self.log.error("time was up%s, the run %s: %s", since, "is skipped" if skips else "fails", reason)
+        since = "" if self._deadline is None else f" since {iso(self._deadline)}"
+        self.log.error("time is up%s, the run %s: %s", since, "is skipped" if skips else "fails", reason)
         return TaskSkippedEvent() if skips else TaskFailedEvent()
 
 

@@ -55,11 +55,10 @@ class ParquetViews:
         for table, files in [(table, self._files(table)) for table in dict.fromkeys(tables)]:
             schema = identifier(table.schema or "main")
             listed = ", ".join(map(literal, files))
-            options = f"hive_partitioning = true, hive_types_autocast = false, union_by_name = {'true' if by_name else 'false'}"
+            options = f"hive_partitioning = true, hive_types_autocast = false, union_by_name = {str(by_name).lower()}"
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-            connection.execute(
-                f"CREATE OR REPLACE VIEW {schema}.{identifier(table.name)} AS SELECT * FROM read_parquet([{listed}], {options})"
-            )
+            view = f"{schema}.{identifier(table.name)}"
+            connection.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM read_parquet([{listed}], {options})")
 
     def _files(self, table: TableName) -> list[str]:
         """The table's data files, the newest partition's first: it is the one whose columns count."""

@@ -38,8 +38,8 @@ class TableName:
 class SparkQuery:
     """One query: what it reads, and how DuckDB says it.
 
-    Tables appear in :attr:`duckdb` as ``"schema"."name"``; those without a schema as ``"main"."name"``, so that a common
-    table expression may carry the name of the table that it reads.
+    Tables appear in :attr:`duckdb` as ``"schema"."name"``; those without a schema as ``"main"."name"``, so that a
+    common table expression may carry the name of the table that it reads.
     """
 
     duckdb: str

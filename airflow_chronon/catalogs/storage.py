@@ -108,7 +108,7 @@ class LocalStorage:
 
     def paths(self, table: str) -> Iterator[str] | None:
         folder = self._folder(table)
-        return None if folder is None else (path for path, _ in self._walk(folder, ""))
+        return None if folder is None else (path for path, _ in self._walk(folder))
 
     def files(self, table: str) -> Iterator[StoredFile] | None:
         folder = self._folder(table)
@@ -128,25 +128,26 @@ class LocalStorage:
                 _not_a_folder(str(folder))
         return str(folder)
 
-    def _walk(self, folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        below: list[os.DirEntry[str]] = []
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.is_dir():
-                        if not is_hidden(entry.name):
-                            below.append(entry)
-                    else:
-                        yield prefix + entry.name, entry
-        except FileNotFoundError:
-            return  # removed by its owner while it was listed
-        except OSError as error:
-            _cannot("list", folder, error)
-        for entry in below:
-            yield from self._walk(entry.path, f"{prefix}{entry.name}/")
+    @staticmethod
+    def _walk(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """Every visible file with its path; folders are asked for their entries and nothing else."""
+        waiting = [(folder, "")]
+        while waiting:
+            place, prefix = waiting.pop()
+            try:
+                with os.scandir(place) as entries:
+                    for entry in entries:
+                        if not entry.is_dir():
+                            yield prefix + entry.name, entry
+                        elif not is_hidden(entry.name):
+                            waiting.append((entry.path, f"{prefix}{entry.name}/"))
+            except FileNotFoundError:
+                continue  # removed by its owner while it was listed
+            except OSError as error:
+                _cannot("list", place, error)
 
     def _files(self, folder: str) -> Iterator[StoredFile]:
-        for path, entry in self._walk(folder, ""):
+        for path, entry in self._walk(folder):
             try:
                 stat = entry.stat()
             except FileNotFoundError:
@@ -183,7 +184,7 @@ class RemoteStorage:
     def open(self, table: str, path: str) -> BinaryIO:
         place = f"{self.root}/{table}/{path}"
         with _reading(place, "read"):
-            return cast(BinaryIO, self.filesystem.open(place, "rb"))
+            return cast("BinaryIO", self.filesystem.open(place, "rb"))
 
     def _find(self, table: str) -> dict[str, dict[str, Any]] | None:
         folder = f"{self.root}/{check_table_name(table)}"

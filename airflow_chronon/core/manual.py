@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
-from airflow_chronon.core.instants import DAY, Instant, TimeWindow, from_datetime, iso, parse_instant
+from airflow_chronon.core.instants import DAY, SCHEDULABLE, Instant, TimeWindow, from_datetime, iso, parse_instant
 from airflow_chronon.core.labels import IllegalLabel, PartitionSpec
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -49,7 +49,9 @@ def read_range(start: str, end: str, spec: PartitionSpec, *, now: Instant) -> Ti
     Raises :class:`IllegalPartition` for a range that is inverted or holds a partition that has not closed by ``now``.
     """
     first, last = read_start(start, spec), read_end(end, spec)
-    if last < first:
+    (typed_first, from_day), (typed_last, to_day) = _read(start, spec, "start_ds"), _read(end, spec, "end_ds")
+    # two days in the wrong order may share a partition of a shifted grid
+    if last < first or (from_day and to_day and typed_last < typed_first):
         raise _refused("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
     window = TimeWindow(first, last + spec.grid.interval)
     check_closed(window, spec, now=now, field="end_ds")
@@ -61,7 +63,7 @@ def check_closed(window: TimeWindow, spec: PartitionSpec, *, now: Instant, field
     if window.end > now:
         label = spec.label(window.end - spec.grid.interval)
         newest = spec.label(spec.grid.floor(now) - spec.grid.interval)
-        raise _refused(field, f"partition {label} closes at {iso(window.end)}", f"the newest closed one is {newest}")
+        raise _refused(field, f"partition {label} has not closed at {iso(now)}", f"the newest closed one is {newest}")
 
 
 def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
@@ -82,6 +84,13 @@ def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
 
 def _read(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
     """The instant that is meant, and whether it names a whole day on a grid that is not days."""
+    instant, is_day = _spelled(text, spec, field)
+    if instant not in SCHEDULABLE:
+        raise _refused(field, f"{text!r} is not within the years 1970 to 2199", _REMEDY)
+    return instant, is_day
+
+
+def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
     cleaned = text.strip()
     try:
         return spec.start_of(cleaned), False

@@ -1,7 +1,8 @@
 """The argument list of a command runner: Chronon's own driver by default, or a template with placeholders.
 
-Checked against the `run` command of zipline-ai 1.28: the conf is positional there (`--conf` would be taken for the conf
-itself), `--start-ds` belongs to backfills only, uploads take the one partition as `--ds`, and a metadata upload takes none.
+Checked against the `run` command of zipline-ai 1.28: the conf is positional there (`--conf` would be taken for the
+conf itself), `--start-ds` belongs to backfills only, uploads take the one partition as `--ds`, and a metadata upload
+takes none.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO
 
 from airflow_chronon.engine.argv import build_argv, check_template
@@ -64,8 +65,8 @@ class LineSplitter:
 class CommandRunner:
     """Runs one command at a time, in a session of its own, so that all it starts can be ended together.
 
-    The command's environment is the process's, then ``env``, then the run's (H5). A runner that was stopped runs nothing
-    more. Raises :class:`airflow_chronon.errors.Rejected` when built with an unknown placeholder.
+    The command's environment is the process's, then ``env``, then the run's (H5). A runner that was stopped runs
+    nothing more. Raises :class:`airflow_chronon.errors.Rejected` when built with an unknown placeholder.
     """
 
     argv: Sequence[str] | None = None  #: a template that replaces the driver's command line
@@ -74,6 +75,7 @@ class CommandRunner:
     grace_seconds: float = 30.0  #: from SIGTERM to SIGKILL
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
+    _asked: float | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.argv is not None:
@@ -104,8 +106,9 @@ class CommandRunner:
     def stop(self) -> None:
         """SIGTERM to the command and all it started; SIGKILL follows after the grace. Returns at once."""
         self._stopped.set()
-        if self._process is not None:
-            _signal_group(self._process, signal.SIGTERM)
+        process = self._process
+        if process is not None:
+            self._ask(process)
 
     @contextmanager
     def _started(self, job: JobRequest, argv: list[str]) -> Iterator[subprocess.Popen[bytes]]:
@@ -130,6 +133,7 @@ class CommandRunner:
             text = f"cannot start {argv[0]!r}: {place}: {getattr(error, 'strerror', None) or error}"
             remedy = "install it on the worker, or set the runner's argv and cwd"
             raise JobRefused(Fault("runner", "argv", text, remedy), conf=job.conf) from error
+        self._asked = None
         self._process = process
         try:
             yield process
@@ -138,67 +142,87 @@ class CommandRunner:
             self._process = None
 
     def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes], tell: Log) -> None:
-        """Read until the output ends, or the command does: what it leaves running may hold the output open for ever."""
-        splitter, spoke, asked = LineSplitter(), time.monotonic(), 0.0
-        with selectors.DefaultSelector() as selector:
-            selector.register(output, selectors.EVENT_READ)
-            while True:
-                ended = process.poll() is not None
-                if selector.select(0 if ended else _POLL_SECONDS):
-                    data = os.read(output.fileno(), 65_536)
-                    for line in splitter.feed(data):
-                        tell(line)
-                    spoke = time.monotonic()
-                    if not data:
-                        break
-                elif ended:
-                    break
-                elif time.monotonic() - spoke > _QUIET_SECONDS:
-                    for line in splitter.flush():
-                        tell(line)
-                if self._stopped.is_set():
-                    asked = asked or self._ask(process)
-                    if time.monotonic() - asked > self.grace_seconds:
-                        _signal_group(process, signal.SIGKILL)
+        """Tell every line until the command has ended, or has closed its output and is to stop."""
+        splitter, spoke = LineSplitter(), time.monotonic()
+        for data in self._chunks(process, output):
+            if data:
+                spoke = time.monotonic()
+                lines = splitter.feed(data)
+            else:
+                lines = splitter.flush() if time.monotonic() - spoke > _QUIET_SECONDS else iter(())
+            for line in lines:
+                tell(line)
         for line in splitter.feed(b"", final=True):
             tell(line)
         while process.poll() is None:  # it closed its output and works on
             if self._stopped.wait(_POLL_SECONDS):
                 return  # _end() asks, waits and kills
 
-    @staticmethod
-    def _ask(process: subprocess.Popen[bytes]) -> float:
-        _signal_group(process, signal.SIGTERM)  # again: a stop can come before the process is known
-        return time.monotonic()
+    def _chunks(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> Iterator[bytes]:
+        """The output as it comes, and an empty chunk now and then while there is none.
+
+        Ends when the output does, or the command: what it leaves running may hold the output open for ever.
+        """
+        with selectors.DefaultSelector() as selector:
+            selector.register(output, selectors.EVENT_READ)
+            while True:
+                ended = process.poll() is not None
+                if selector.select(0 if ended else _POLL_SECONDS):
+                    data = os.read(output.fileno(), 65_536)
+                    if not data:
+                        return
+                    yield data
+                elif ended:
+                    return
+                else:
+                    yield b""
+                if self._stopped.is_set() and self._ask(process) + self.grace_seconds < time.monotonic():
+                    _signal_group(process, signal.SIGKILL)
+
+    def _ask(self, process: subprocess.Popen[bytes]) -> float:
+        """SIGTERM, once: a second one would break into the tidying up that the first one started. Says when it went."""
+        if self._asked is None:
+            self._asked = time.monotonic()
+            _signal_group(process, signal.SIGTERM)
+        return self._asked
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """Leave nothing of the command's session running, whatever ended the run."""
-        deadline = time.monotonic() + self.grace_seconds
-        _signal_group(process, signal.SIGTERM)
+        deadline = self._ask(process) + self.grace_seconds
         while _group_alive(process) and time.monotonic() < deadline:
             process.poll()
             time.sleep(_POLL_SECONDS / 10)
         _signal_group(process, signal.SIGKILL)
         process.wait()
+        while _group_alive(process):  # a killed process takes a moment to go
+            time.sleep(_POLL_SECONDS / 10)
         if process.stdout is not None:
             process.stdout.close()
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)  # the session's leader is the group's too
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _group_alive(process: subprocess.Popen[bytes]) -> bool:
+    """Whether a process of the group still runs; one that has ended and that nobody has asked after does not."""
     try:
         os.killpg(process.pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    members = [stat for stat in map(_stat, Path("/proc").glob("[0-9]*")) if stat and stat[2] == str(process.pid)]
+    return not Path("/proc/self").exists() or any(state not in "ZX" for state, *_ in members)
+
+
+def _stat(folder: Path) -> list[str]:
+    """State, parent, group and more of one process; empty when it has gone."""
+    try:
+        return (folder / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def _signal_name(number: int) -> str:

@@ -50,8 +50,9 @@ class Runner(Protocol):
     """Does the work of a job in the calling process, or waits for whoever does it.
 
     ``run`` returns when the work has ended well and raises :class:`airflow_chronon.errors.JobFailed` otherwise
-    (:class:`airflow_chronon.errors.JobRefused` before any work, when it cannot do the job at all). ``stop`` may be called
-    from a signal handler or another thread while ``run`` is under way; ``run`` then raises soon and leaves nothing running.
+    (:class:`airflow_chronon.errors.JobRefused` before any work, when it cannot do the job at all). ``stop`` may be
+    called from a signal handler or another thread while ``run`` is under way; ``run`` then raises soon and leaves
+    nothing running.
     """
 
     def run(self, job: JobRequest, log: Log) -> None: ...

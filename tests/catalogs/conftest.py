@@ -23,7 +23,7 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         return
     root = f"memory://{uuid4().hex}"
     yield root
-    filesystem, path = fsspec.url_to_fs(root)
+    filesystem, path = fsspec.core.url_to_fs(root)
     if filesystem.exists(path):
         filesystem.rm(path, recursive=True)
 

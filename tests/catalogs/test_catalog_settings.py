@@ -26,8 +26,14 @@ def test_any_file_is_the_default():
     [
         ({}, "catalog.kind: the catalog kind None is not known .settings.. Use filesystem"),
         ({"kind": "hive"}, "catalog.kind: the catalog kind 'hive' is not known .settings.. Use filesystem"),
-        ({"kind": "filesystem", "root": "w", "lnded": 1}, "'lnded' is not known .* Allowed are kind, root, landed, storage"),
-        ({"kind": "filesystem", "root": "w", "landed": "maybe"}, "'maybe' is not known .* Use any_file or success_file"),
+        (
+            {"kind": "filesystem", "root": "w", "lnded": 1},
+            "'lnded' is not known .* Allowed are kind, root, landed, storage",
+        ),
+        (
+            {"kind": "filesystem", "root": "w", "landed": "maybe"},
+            "'maybe' is not known .* Use any_file or success_file",
+        ),
         ({"kind": "filesystem"}, "catalog.root: None is no root"),
         ({"kind": "filesystem", "root": "w", "storage_options": 3}, "catalog.storage_options: 3 is no mapping"),
     ],

@@ -1,5 +1,6 @@
 """The value of a `triggerExpr` over a table (C19)."""
 
+# ruff: noqa: DTZ001  (columns without a zone are what these tests are about)
 from __future__ import annotations
 
 from datetime import date, datetime
@@ -69,7 +70,9 @@ def test_a_bad_expression_is_one_sentence_with_the_table(catalog, expression, me
 
 
 def test_a_remote_root_is_refused_in_one_sentence():
-    with pytest.raises(CatalogError, match="cannot be evaluated over the root 'memory://x', which is not on this machine"):
+    with pytest.raises(
+        CatalogError, match="cannot be evaluated over the root 'memory://x', which is not on this machine"
+    ):
         FilesystemCatalog("memory://x").evaluate("t", "max(ds)")
 
 

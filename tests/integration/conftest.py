@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-# the demo's supervisor and client are the tests' own
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
-
-from deployment import Deployment
-from real_airflow import RealAirflow, run_real_airflow
+from tests.integration.deployment import Deployment
+from tests.integration.real_airflow import RealAirflow, run_real_airflow
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from airflow_api import ApiError, DagRun, Json, TaskInstance, wait_until
-from compiled_confs import CompiledConf
-from real_airflow import ROOT, RealAirflow
+
+from tests.integration.compiled_confs import CompiledConf
+from tests.integration.real_airflow import ROOT, RealAirflow
 
 ENDED = ("success", "failed")
 SETTINGS = """

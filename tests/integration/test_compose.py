@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
+from tests.integration.compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
 from jsonschema import Draft201909Validator  # type: ignore[import-untyped]
 
 SCHEMA = Path(__file__).with_name("compose_spec.json")

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 from airflow_api import wait_until
-from compiled_confs import CompiledConf, staging_query
-from deployment import Deployment, day_label
+
+from tests.integration.compiled_confs import CompiledConf, staging_query
+from tests.integration.deployment import Deployment, day_label
 
 ORDERS = staging_query(
     "confs.orders",

@@ -16,7 +16,7 @@ import pytest
 from airflow_api import wait_until
 from demo_progress import DemoFailed, _sentence, expected_partitions
 from local_airflow import HOST, MARK
-from real_airflow import ROOT
+from tests.integration.real_airflow import ROOT
 from sessions import end_processes, processes_marked
 
 STAGING_QUERIES = sorted(

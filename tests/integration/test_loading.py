@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from compiled_confs import staging_query
-from deployment import Deployment
+
+from tests.integration.compiled_confs import staging_query
+from tests.integration.deployment import Deployment
 
 #: Written down at import: the DAG that was asked for, or nothing when a whole file is parsed.
 WITNESS = """

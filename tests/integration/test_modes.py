@@ -8,9 +8,10 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from airflow_api import DagRun, wait_until
-from compiled_confs import LAND, CompiledConf, group_by, shell, staging_query
-from deployment import Deployment, day_label, midnight, utc_now
 from local_airflow import Component
+
+from tests.integration.compiled_confs import LAND, CompiledConf, group_by, shell, staging_query
+from tests.integration.deployment import Deployment, day_label, midnight, utc_now
 
 MIDNIGHT = "0 0 * * *"
 TWO_DAYS = {"start_date": day_label(days_ago=4), "end_date": day_label(days_ago=3), "catchup": True}
@@ -103,7 +104,7 @@ def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> N
     assert api.task_states(fails)["wait.modes.never_lands"] == "failed"
     assert set(api.task_states(skips).values()) == {"skipped"}
     for run, end in ((fails, "fails"), (skips, "is skipped")):
-        (said,) = (line for line in modes.log(run, "wait.modes.never_lands") if "time was up" in line)
+        (said,) = (line for line in modes.log(run, "wait.modes.never_lands") if "time is up" in line)
         assert f"the run {end}: modes.never_lands is not there yet" in said
         deadline = datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=timezone.utc)
         assert deadline < back  # a restart begins no new one

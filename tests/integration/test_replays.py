@@ -7,8 +7,9 @@ from datetime import datetime, timezone
 
 import pytest
 from airflow_api import wait_until
-from compiled_confs import staging_query
-from deployment import Deployment
+
+from tests.integration.compiled_confs import staging_query
+from tests.integration.deployment import Deployment
 
 REPLAYED = staging_query("replays.daily")
 WAITING = staging_query("replays.waiting", reads="replays.never_lands")

@@ -8,9 +8,10 @@ from contextlib import closing
 
 import pytest
 from airflow_api import wait_until
-from compiled_confs import CompiledConf, group_by, staging_query
-from deployment import Deployment
 from local_airflow import Component
+
+from tests.integration.compiled_confs import CompiledConf, group_by, staging_query
+from tests.integration.deployment import Deployment
 
 QUERY = staging_query("stable.query", reads="stable.raw")
 FEATURES = group_by(

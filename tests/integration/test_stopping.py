@@ -11,8 +11,9 @@ import duckdb
 import psutil
 import pytest
 from airflow_api import wait_until
-from compiled_confs import CompiledConf, shell, staging_query
-from deployment import Deployment
+
+from tests.integration.compiled_confs import CompiledConf, shell, staging_query
+from tests.integration.deployment import Deployment
 
 SLEEPS = """
 sleep 1000 &

@@ -1,7 +1,7 @@
 """Writing partitions so that a reader, and a crash, see the old one or the new one and never half (C28).
 
-A partition is one file, ``part-0.parquet``. It is written below the table into a folder of its own, flushed to disk, and
-moved into place by one rename: a folder cannot be renamed over a filled one, a file can.
+A partition is one file, ``part-0.parquet``. It is written below the table into a folder of its own, flushed to disk,
+and moved into place by one rename: a folder cannot be renamed over a filled one, a file can.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LEFTOVER_SECONDS = 24 * 60 * 60
 
 @dataclass
 class TableWriter:
-    """Writes partitions of one table. Two writers never share a staging folder; of one partition the last rename wins."""
+    """Writes partitions of one table; two writers never share a staging folder, and the last rename wins."""
 
     folder: Path  #: ``<root>/<table>``
     column: str  #: the partition column

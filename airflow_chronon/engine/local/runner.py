@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_chronon.catalogs.extras import optional
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.catalogs.parquet_views import connect, identifier, literal
+from airflow_chronon.catalogs.parquet_views import connect, literal
 from airflow_chronon.catalogs.storage import LocalStorage, check_table_name
-from airflow_chronon.core.labels import PartitionKey
-from airflow_chronon.engine.local.computation import RESULT, Computation, Session
+from airflow_chronon.engine.local.computation import Computation, Session
 from airflow_chronon.engine.local.publish import TableWriter
+from airflow_chronon.engine.local.result import Result
 from airflow_chronon.engine.local.staging_query import StagingQueryComputation
 from airflow_chronon.engine.protocol import JobRequest, Log, NothingToWrite
 from airflow_chronon.errors import CatalogError, Fault, JobFailed, JobRefused
@@ -64,26 +64,41 @@ class LocalRunner:
             raise self._failed(job, error, "check the runner's memory_limit and threads") from error
         self._connection = connection
         try:
-            with ThreadPoolExecutor(1, thread_name_prefix="chronon-local") as pool:
-                work = pool.submit(self._work, job, computation, connection, log)
-                try:
-                    while not wait({work}, timeout=_INTERRUPT_SECONDS).done:
-                        if self._stopped.is_set():
-                            connection.interrupt()  # again: one that comes between two statements is lost
-                finally:
-                    if not work.done():  # an exception from a signal handler: the thread ends before this returns
-                        self.stop()
-                work.result()
+            self._in_thread(lambda: self._work(job, computation, connection, log), connection)
         finally:
             self._connection = None
             connection.close()
+
+    def _in_thread(self, work: Callable[[], None], connection: duckdb.DuckDBPyConnection) -> None:
+        """Do the work in a thread that has ended when this returns, also when a signal handler raises here."""
+        raised: list[BaseException] = []
+
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException as error:  # raised again below, in the caller's thread
+                raised.append(error)
+
+        thread = threading.Thread(target=guarded, name="chronon-local", daemon=True)
+        try:
+            thread.start()
+            while thread.is_alive():
+                thread.join(_INTERRUPT_SECONDS)
+                if self._stopped.is_set():
+                    _interrupt(connection)  # again and again: one that comes between two statements is lost
+        finally:
+            while thread.is_alive():
+                self.stop()
+                thread.join(_INTERRUPT_SECONDS)
+        if raised:
+            raise raised[0]
 
     def stop(self) -> None:
         """Interrupt DuckDB; what is already published stays, whole, and nothing else is left."""
         self._stopped.set()
         connection = self._connection
         if connection is not None:
-            connection.interrupt()
+            _interrupt(connection)
 
     def _settings(self) -> dict[str, str]:
         settings = {"memory_limit": self.memory_limit, "threads": self.threads}
@@ -128,67 +143,32 @@ class LocalRunner:
             raise JobFailed(error.fault, conf=job.conf) from error
 
     def _write(self, job: JobRequest, writer: TableWriter, connection: duckdb.DuckDBPyConnection, log: Log) -> None:
-        column = _partition_column(connection, job)
-        counts = _counts(connection, job, column)
-        kept = "*" if len(_columns(connection)) == 1 else f"* EXCLUDE ({identifier(column)})"
-        text = f"CAST({identifier(column)} AS VARCHAR)"
+        result = Result.checked(connection, job)
         extra = job.document.get("metaData", {}).get("additionalOutputPartitionColumns")
         if extra:
-            log(
-                f"additional partition columns stay columns of the file in the embedded engine: {', '.join(map(str, extra))}"
-            )
+            names = ", ".join(map(str, extra))
+            log(f"in the embedded engine, additional partition columns stay columns of the file: {names}")
         written = [
-            (
-                writer.write(connection, f"SELECT {kept} FROM {RESULT} WHERE {text} = {literal(label)}", index=index),
-                label,
-            )
+            (writer.write(connection, result.query(label), index=index), label)
             for index, label in enumerate(job.partitions)
         ]
         for path, label in written:
             if self._stopped.is_set():
                 raise _stopped(job)
             writer.publish(path, label)
-            log(f"{job.table} {job.spec.column}={label}: {counts.get(label, 0)} rows")
+            log(f"{job.table} {job.spec.column}={label}: {result.rows.get(label, 0)} rows")
 
     def _failed(self, job: JobRequest, error: Exception, remedy: str) -> JobFailed:
         if self._stopped.is_set():
             return _stopped(job)
-        text = " ".join(str(error).split("\n\n")[0].split())
+        text = str(error).strip().splitlines()[0]  # what follows lists candidates and repeats the query
         return JobFailed(Fault("runner", "", f"DuckDB says: {text.rstrip('.')}", remedy), conf=job.conf)
+
+
+def _interrupt(connection: duckdb.DuckDBPyConnection) -> None:
+    with suppress(optional("duckdb", needed_for="the embedded engine").ConnectionException):
+        connection.interrupt()  # closed already: the run has just ended
 
 
 def _stopped(job: JobRequest) -> JobFailed:
     return JobFailed(Fault("runner", "", "the run was stopped before it was done", "run it again"), conf=job.conf)
-
-
-def _columns(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    return [column[0] for column in connection.execute(f"SELECT * FROM {RESULT} LIMIT 0").description or ()]
-
-
-def _partition_column(connection: duckdb.DuckDBPyConnection, job: JobRequest) -> str:
-    """The result's name of the partition column; Spark does not tell upper from lower case."""
-    names = _columns(connection)
-    for name in names:
-        if name.casefold() == job.spec.column.casefold():
-            return name
-    message = f"the result has no partition column {job.spec.column!r}; its columns are {', '.join(names)}"
-    raise JobFailed(Fault("C7", "query", message, f"select the partition's label AS {job.spec.column}"), conf=job.conf)
-
-
-def _counts(connection: duckdb.DuckDBPyConnection, job: JobRequest, column: str) -> dict[PartitionKey, int]:
-    """Rows per label. Raises :class:`JobFailed` when a row belongs to no label of the run: no row is dropped silently."""
-    labels = job.partitions
-    name = identifier(column)
-    rows = connection.execute(
-        f"SELECT CAST({name} AS VARCHAR), count(*) FROM {RESULT} GROUP BY 1 ORDER BY 1 NULLS FIRST"
-    ).fetchall()
-    counts = {PartitionKey(label): count for label, count in rows}
-    stray = next((label for label in counts if label not in labels), labels[0])
-    if stray not in labels:
-        shown = "without a label (NULL)" if stray is None else f"labelled {stray!r}"
-        first, last = labels[0], labels[-1]
-        asked = repr(first) if first == last else f"{first!r} to {last!r}"
-        message = f"the result holds {counts[stray]} rows {shown} in {job.spec.column}, which this run ({asked}) does not write"
-        remedy = f"filter {job.spec.column} BETWEEN {{{{ start_date }}}} AND {{{{ end_date }}}} in the query"
-        raise JobFailed(Fault("C9", "query", message, remedy), conf=job.conf)
-    return counts

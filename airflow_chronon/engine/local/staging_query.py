@@ -57,8 +57,11 @@ class StagingQueryComputation:
 
         try:
             self._run(session)
-        except (duckdb.BinderException, duckdb.InvalidInputException) as first:
-            # Uniting columns opens every footer of every table, so it waits until a query needs it.
+        except duckdb.Error as first:
+            # Uniting columns opens every footer of every table, so it waits until a query needs it: a column that the
+            # newest file lacks, or one that an older file lacks (DuckDB's majors raise different errors for that).
+            if not isinstance(first, duckdb.BinderException) and "union_by_name" not in str(first):
+                raise
             try:
                 self._bind(session, by_name=True)
                 self._run(session)

@@ -1,0 +1,105 @@
+"""The argument list of a command; the real driver of zipline-ai parses what is built for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from airflow_chronon.engine.argv import build_argv, check_template
+from airflow_chronon.errors import JobRefused, Rejected
+
+#: Every mode that a kind of conf has (C11), and the window options that its driver takes.
+MODES = [
+    ("staging_query", "backfill", ["start_ds", "end_ds"]),
+    ("group_by", "backfill", ["start_ds", "end_ds"]),
+    ("group_by", "upload", ["ds"]),
+    ("group_by", "upload_to_kv", ["ds"]),
+    ("join", "backfill", ["start_ds", "end_ds"]),
+    ("join", "metadata_upload", []),
+]
+
+#: Parses with the real command, its callback replaced, and asks the real routes whether the conf has the mode.
+PARSE = """
+import json, sys
+from ai.chronon.repo.constants import ROUTES
+from ai.chronon.repo.zipline import zipline
+command = zipline.commands["run"]
+answers = []
+for argv in json.load(sys.stdin):
+    seen = {}
+    command.callback = lambda **params: seen.update(params)
+    assert argv[:2] == ["zipline", "run"], argv
+    context = command.make_context("run", list(argv[2:]))
+    extra = list(context.args)
+    command.callback(**context.params)
+    folder = seen["conf"].split("/")[-3]
+    keep = {key: seen[key] for key in ("conf", "mode", "start_ds", "end_ds", "ds")}
+    answers.append({**keep, "extra": extra, "route": ROUTES[folder].get(seen["mode"])})
+json.dump(answers, sys.stdout)
+"""
+
+
+@pytest.mark.parametrize("window", ["2026-06-01", None], ids=["window", "no window"])
+def test_the_real_driver_parses_what_is_built_for_every_conf_type_and_mode(make_job, compiler, window):
+    folders = {"staging_query": "staging_queries", "group_by": "group_bys", "join": "joins"}
+    jobs = [
+        make_job(
+            conf_type=kind, mode=mode, start=window, end="2026-06-04", path=f"compiled/{folders[kind]}/team/{mode}.x__1"
+        )
+        for kind, mode, _ in MODES
+    ]
+    built = json.dumps([build_argv(job, template=None) for job in jobs])
+    parsed = subprocess.run([compiler / "bin/python", "-c", PARSE], input=built, capture_output=True, text=True, check=False)
+    assert parsed.returncode == 0, parsed.stderr
+    values = {"start_ds": "2026-06-01", "end_ds": "2026-06-03", "ds": "2026-06-03"}
+    for job, answer, (_, mode, options) in zip(jobs, json.loads(parsed.stdout), MODES, strict=True):
+        assert answer["conf"] == os.path.abspath(job.path)
+        assert answer["mode"] == mode.replace("_", "-")
+        assert answer["route"], f"the driver has no {mode} for {job.conf_type}"
+        assert answer["extra"] == []
+        expected = {key: values[key] if window and key in options else None for key in values}
+        assert {key: answer[key] for key in values} == expected
+
+
+class TestTemplates:
+    def test_placeholders_are_filled_inside_single_arguments(self, make_job):
+        template = [
+            "run.py",
+            "--conf={conf_path}",
+            "{mode}",
+            "{start_ds}..{end_ds}",
+            "{partition}",
+            "{table} {name} {conf_type}",
+        ]
+        job = make_job(end="2026-06-03", mode="upload_to_kv", path="/c/p")
+        assert build_argv(job, template=template) == [
+            "run.py",
+            "--conf=/c/p",
+            "upload-to-kv",
+            "2026-06-01..2026-06-02",
+            "2026-06-02",
+            "out.orders team.orders.daily__1 staging_query",
+        ]
+
+    def test_doubled_braces_are_braces(self, make_job):
+        assert build_argv(make_job(), template=["{{}}", "{{mode}}"]) == ["{}", "{mode}"]
+
+    def test_without_a_window_its_options_are_left_out(self, make_job):  # H7
+        template = ["x", "--start", "{start_ds}", "--end={end_ds}", "--verbose", "day-{partition}", "-m", "{mode}"]
+        assert build_argv(make_job(start=None), template=template) == ["x", "--verbose", "-m", "backfill"]
+
+    @pytest.mark.parametrize(
+        "argument", ["{ds}", "{}", "{0}", "{name.__class__}", "{name!r}", "{name:>9}", "{mode", "}"]
+    )
+    def test_any_other_placeholder_is_refused(self, argument):
+        with pytest.raises(Rejected, match=r"runner.argv\[1\]: "):
+            check_template(["x", argument], field="runner.argv")
+
+    def test_a_mode_that_the_driver_does_not_know_is_refused(self, make_job):
+        with pytest.raises(
+            JobRefused, match=r"has no mode 'streaming' .*backfill, upload, upload_to_kv, metadata_upload|no mode"
+        ):
+            build_argv(make_job(mode="streaming"), template=None)

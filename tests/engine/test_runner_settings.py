@@ -1,0 +1,60 @@
+"""The setting ``runner``."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_chronon.engine.build import build_runner
+from airflow_chronon.engine.command import CommandRunner
+from airflow_chronon.engine.local import LocalRunner
+from airflow_chronon.errors import JobFailed, Rejected
+
+
+def test_the_local_runner_takes_the_catalogs_root_by_default():
+    assert build_runner({"kind": "local"}, default_root="/w").warehouse == "/w"
+    assert build_runner({"kind": "local", "warehouse": "file:///x"}, default_root="/w").warehouse == "/x"
+
+
+def test_settings_reach_the_runner():
+    local = build_runner({"kind": "local", "warehouse": "/w", "memory_limit": "1GB", "threads": 3})
+    assert isinstance(local, LocalRunner) and (local.memory_limit, local.threads) == ("1GB", 3)
+    settings = {"kind": "command", "argv": ["x", "{mode}"], "env": {"A": "b"}, "cwd": "/c", "grace_seconds": 5}
+    command = build_runner(settings)
+    assert isinstance(command, CommandRunner)
+    assert (command.argv, command.env, command.cwd, command.grace_seconds) == (["x", "{mode}"], {"A": "b"}, "/c", 5.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "runner.kind: the runner kind None is not known .settings.. Use local or command"),
+        ({"kind": "spark_submit"}, "'spark_submit' is not known .settings.. Use local or command"),
+        (
+            {"kind": "local", "warehouse": "/w", "thread": 1},
+            "'thread' is not known .* Allowed are kind, warehouse, memory_limit, threads",
+        ),
+        ({"kind": "local"}, "runner.warehouse: None is no folder"),
+        ({"kind": "local", "warehouse": "s3://b"}, "folders of this machine only, not to 's3://b'"),
+        ({"kind": "local", "warehouse": "/w", "threads": 0}, "runner.threads: 0 is no number of threads"),
+        ({"kind": "local", "warehouse": "/w", "memory_limit": 3}, "runner.memory_limit: 3 is no amount of memory"),
+        ({"kind": "command", "shell": "x"}, "'shell' is not known .* Allowed are kind, argv, env, cwd, grace_seconds"),
+        ({"kind": "command", "argv": "zipline run"}, "runner.argv: 'zipline run' is no list of arguments"),
+        ({"kind": "command", "argv": []}, "runner.argv: .. is no list of arguments"),
+        (
+            {"kind": "command", "argv": ["x", "{day}"]},
+            r"runner.argv\[1\]: the placeholder .day. of '.day.' is not known",
+        ),
+        ({"kind": "command", "env": {"A": 1}}, "runner.env: it must map names to texts"),
+        ({"kind": "command", "cwd": 1}, "runner.cwd: 1 is no folder"),
+        ({"kind": "command", "grace_seconds": -1}, "runner.grace_seconds: -1 is no number of seconds"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
+    with pytest.raises(Rejected, match=message):
+        build_runner(settings)
+
+
+def test_a_limit_that_duckdb_does_not_understand_is_one_sentence(tmp_path, make_job):
+    runner = build_runner({"kind": "local", "memory_limit": "plenty"}, default_root=str(tmp_path))
+    with pytest.raises(JobFailed, match=r"check the runner's memory_limit|Check the runner's memory_limit"):
+        runner.run(make_job("SELECT 1"), print)
