@@ -14,11 +14,14 @@ from typing import NewType
 from urllib.parse import quote, unquote
 
 from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import Instant, from_datetime, iso, to_datetime
+from airflow_chronon.core.instants import DAY, HOUR, Instant, from_datetime, iso, to_datetime
 from airflow_chronon.errors import ChrononError, Fault
 
 #: A label that was written by, or checked against, a table's own spec.
 PartitionKey = NewType("PartitionKey", str)
+
+#: What a partition column may be called: it stands before the ``=`` of a folder's name.
+COLUMN_NAME = r"\w[\w.-]*"
 
 _DAILY, _MINUTE_SHAPED = "yyyy-MM-dd", "yyyy-MM-dd-HH-mm"
 _Y2K, _YEAR_2 = 946_684_800, -62_104_060_800
@@ -166,10 +169,14 @@ class PartitionSpec:
     column: str = "ds"
 
     def __post_init__(self) -> None:
+        if re.fullmatch(COLUMN_NAME, self.column) is None:
+            problem = f"{self.column!r} cannot be the name of a partition column"
+            remedy = "use letters, digits, underscores, dots and dashes"
+            raise IllegalFormat(Fault("C7", "partitionColumn", problem, remedy))
         needed = set()
-        if self.grid.interval % 86400 or self.grid.offset:
+        if self.grid.interval % DAY or self.grid.offset:
             needed.add("H")
-        if self.grid.interval % 3600 or self.grid.offset % 3600:
+        if self.grid.interval % HOUR or self.grid.offset % HOUR:
             needed.add("m")
         missing = sorted(needed - self.format.letters)
         if missing:

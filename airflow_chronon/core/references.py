@@ -101,7 +101,6 @@ class Resolver:
 
     conf: Conf
     tree: ConfTree
-    lookback: Lookback | None = None  #: None: require for what the tree writes, warn for the rest (C17)
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
@@ -147,7 +146,7 @@ class Resolver:
                 is_cumulative=reference.is_cumulative,
                 sub=reference.all_sub,
                 expression=reference.expression,
-                policy=self.lookback or (Lookback.REQUIRE if producer else Lookback.WARN),
+                policy=Lookback.REQUIRE if producer else Lookback.WARN,  # C17's defaults; settings come later
                 field=reference.where,
                 is_produced=producer is not None,
             )

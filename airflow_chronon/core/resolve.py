@@ -95,7 +95,7 @@ def resolve(
     """
     confs = tree.confs.items()
     judged = {key: conf for key, conf in confs if wanted is None or _dag_id(conf, settings, branch) == wanted}
-    drafts = {key: _guarded_draft(conf, tree, settings) for key, conf in judged.items()}
+    drafts = {key: _guarded_draft(conf, tree) for key, conf in judged.items()}
     reads = {
         key: tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges if not edge.looks_back))
         for key, draft in drafts.items()
@@ -123,15 +123,15 @@ def _unforeseen(error: Exception) -> Fault:
     return Fault("input", "", f"it cannot be judged: {type(error).__name__}: {error}", "report this with the conf")
 
 
-def _guarded_draft(conf: Conf, tree: ConfTree, settings: Settings) -> _Draft:
+def _guarded_draft(conf: Conf, tree: ConfTree) -> _Draft:
     try:
-        return _draft(conf, tree, settings)
+        return _draft(conf, tree)
     except Exception as error:  # as in resolve()
-        return _Draft(conf, Resolver(conf, tree, settings.lookback), {}, {}, [_unforeseen(error)])
+        return _Draft(conf, Resolver(conf, tree), {}, {}, [_unforeseen(error)])
 
 
-def _draft(conf: Conf, tree: ConfTree, settings: Settings) -> _Draft:
-    resolver = Resolver(conf, tree, settings.lookback)
+def _draft(conf: Conf, tree: ConfTree) -> _Draft:
+    resolver = Resolver(conf, tree)
     draft = _Draft(conf, resolver, {}, {}, [])
     try:
         grid = conf.spec.grid
@@ -171,7 +171,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         schedules[mode] = ModeSchedule(schedule, newest)
     enabled = schedules if effective.enabled else {}
     dependencies = draft.dependencies
-    if effective.lookback is not None and effective.lookback is not settings.lookback:
+    if effective.lookback is not None:
         dependencies = {
             mode: tuple(replace(dependency, policy=effective.lookback) for dependency in found)
             for mode, found in dependencies.items()

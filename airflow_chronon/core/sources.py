@@ -130,7 +130,7 @@ def _of_staging_query(resolver: Resolver, query: StagingQuery) -> Iterator[Table
             end_cut_off=entry.end_cut_off,
         )
         if not reference.name:
-            resolver.faults.append(Fault("input", f"{where}.tableInfo.table", "the dependency names no table"))
+            resolver.faults.append(Fault("input", f"{where}.tableInfo.table", "the dependency names no table", "compile it again with zipline compile"))
             continue
         named.add(reference.name)
         resolver.edge(reference)
