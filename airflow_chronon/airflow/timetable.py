@@ -91,7 +91,9 @@ class PartitionTimetable(Timetable):
         run = None if end is None else self._runs.next_run(end - self._runs.spec.grid.interval, now())
         if run is None or run.end == end:
             return planned
-        return self._info(run, with_interval=planned.data_interval is not None)
+        # Airflow looks for a run that holds the planned logical date, not this one; a second holder ends the scheduler.
+        is_free = not _holds_logical_date(dag_model, _moment(run.window.start))
+        return self._info(run, with_interval=planned.data_interval is not None and is_free)
 
     def run_info_from_dag_run(self, *, dag_run: DagRun) -> DagRunInfo:
         """What the next run is worked out from: the newest *scheduled* run.
@@ -159,6 +161,19 @@ class PartitionTimetable(Timetable):
             return None
         grid = self._runs.spec.grid
         return grid.floor(from_datetime(info.partition_date) + grid.interval)
+
+
+def _holds_logical_date(dag_model: DagModel, logical_date: datetime) -> bool:
+    """Whether a run of the DAG, of whatever kind, has this logical date already: Airflow allows each once."""
+    from airflow.models.dagrun import DagRun as Model
+    from sqlalchemy import select
+    from sqlalchemy.orm import object_session
+
+    session = object_session(dag_model)
+    if session is None:
+        return False
+    found = select(Model.id).where(Model.dag_id == dag_model.dag_id, Model.logical_date == logical_date).limit(1)
+    return session.scalar(found) is not None
 
 
 def _newest_scheduled(dag_run: DagRun) -> DagRun | None:
