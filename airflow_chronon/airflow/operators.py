@@ -116,6 +116,7 @@ class ChrononOperator(_PlanOperator):
             spec=plan.spec,
             window=window,
             environment=environment,
+            inputs=plan.dependencies.get(self._mode, ()),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.dependencies import TableDependency
@@ -16,7 +17,10 @@ from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import ChrononError, JobRefused, Rejected
 
 
-def inputs_of(job: JobRequest) -> Mapping[str, tuple[TableDependency, ...]]:
+Inputs: TypeAlias = Mapping[str, tuple[TableDependency, ...]]
+
+
+def inputs_of(job: JobRequest) -> Inputs:
     """The job's tables by the field that names them.
 
     Those that the job was given know every conf of the tree (C15); without them the conf alone says how its tables are

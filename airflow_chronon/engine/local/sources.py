@@ -6,10 +6,11 @@ rows. So every row carries two instants, and is read for a moment ``m`` when ``v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
+from typing import TYPE_CHECKING
 
 from airflow_chronon.catalogs.layout import is_data_file, partition_of
 from airflow_chronon.catalogs.parquet_views import identifier, literal
@@ -22,6 +23,9 @@ from airflow_chronon.engine.local.feature_documents import FeatureQuery
 from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
+
+if TYPE_CHECKING:
+    import duckdb
 
 #: The last millisecond of a row's partition: the time of events whose query gives none.
 CLOSES = "chronon closes"
@@ -50,6 +54,7 @@ class SourceRows:
     reach: int | None  #: milliseconds that the largest window reaches back; None: without bound
     step: int = 0  #: milliseconds of the consumer's partition; counts for ``CLOSED`` only
     time: str | None = None  #: the expression of the rows' time, in Spark's words
+    extra: Mapping[str, str] = field(default_factory=dict)  #: more columns and their expressions
 
     def validity(self, start: Instant, end: Instant) -> tuple[int, int]:
         """``(valid from, valid to)`` in milliseconds of a partition ``[start, end)``; a lag moves both."""
@@ -89,6 +94,10 @@ class SourceReader:
     def __init__(self, job: JobRequest, session: Session, *, by_name: bool) -> None:
         self._job, self._session, self._by_name = job, session, by_name
 
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        return self._session.connection
+
     def fresh_name(self) -> str:
         """A name that nothing in the connection has."""
         return f"chronon {next(_NUMBERS)}"
@@ -124,7 +133,8 @@ class SourceReader:
                 f"{rows.time!r} gives {time}, not a whole number of milliseconds",
                 "write it like UNIX_MILLIS(at)",
             )
-        columns = rows.columns or tuple(column for column in types if column not in (TIME, VALID_FROM, VALID_TO))
+        own = (TIME, VALID_FROM, VALID_TO, *rows.extra)
+        columns = rows.columns or tuple(column for column in types if column not in own)
         return BoundRows(identifier(name), columns, types)
 
     def _translated(self, rows: SourceRows, files: str) -> str:
@@ -139,6 +149,7 @@ class SourceReader:
             shown = [f"{selects.get(name, _spark(name))} AS {_spark(name)}" for name in wanted if name not in own]
         if rows.time is not None:
             shown.append(f"{rows.time} AS {TIME}")
+        shown += [f"{expression} AS {_spark(name)}" for name, expression in rows.extra.items()]
         shown += [_spark(VALID_FROM), _spark(VALID_TO)]
         where = "".join(f" AND ({text})" for text in query.wheres or ())
         text = f"SELECT {', '.join(shown)} FROM {_spark(files)} WHERE TRUE{where}"
