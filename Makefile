@@ -9,12 +9,12 @@ venv: $(VENV)/.installed
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
 demo: venv
-	$(BIN)/python examples/demo.py $(ARGS)
+	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: venv
 	$(BIN)/python -m pytest -m "not soak" $(ARGS)

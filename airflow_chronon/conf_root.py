@@ -6,9 +6,11 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Conf, ConfKey
@@ -44,6 +46,11 @@ class ConfRoot:
     def branch(self) -> str:
         return self.settings.branch or self.settings.default_branch
 
+    @property
+    def namespace_prefix(self) -> str:
+        """What sets the assets of a branch apart; empty on the default branch (C24)."""
+        return "" if self.branch == self.settings.default_branch else f"{quote(self.branch, safe='')}--"
+
     def judge(self) -> dict[str, Verdict]:
         """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
         tree = ConfTree(self.confs, environment=self.settings.environment)
@@ -51,17 +58,20 @@ class ConfRoot:
             key: _with_backends(key, verdict)
             for key, verdict in resolve(tree, self.settings, branch=self.branch).items()
         }
-        verdicts.update((rejected.key, rejected) for rejected in self.unreadable)
+        for rejected in self.unreadable:
+            free = rejected.key if rejected.key not in verdicts else rejected.file
+            verdicts[free] = rejected
         return dict(sorted(verdicts.items()))
 
 
 def read_conf_root(
     root: Path, *, environ: Mapping[str, str], branch: str | None = None, warehouse: str | None = None
 ) -> ConfRoot:
-    """Read a conf root, or one compiled tree. Never raises for what users wrote: it is all in the result.
+    """Read a conf root, or one compiled tree. Never raises for what is wrong with it: it is all in the result.
 
-    ``branch`` and ``warehouse`` (the catalog's root) are used when the settings name none. With settings that cannot be read nothing is deployed, since every
-    conf's schedule may depend on them.
+
+    ``branch`` and ``warehouse`` (the catalog's root) are used when the settings name none. With settings that cannot be
+    read nothing is deployed, since every conf's schedule may depend on them.
     """
     if not root.is_dir():
         remedy = "create it, or set [chronon] conf_root"
@@ -69,19 +79,28 @@ def read_conf_root(
     try:
         settings = _settings(root, environ)
     except Rejected as error:
-        return ConfRoot(root, Settings(), problems=tuple(fault.under(SETTINGS_FILE) for fault in error.faults))
+        return ConfRoot(root, Settings(), problems=tuple(_in_settings(fault) for fault in error.faults))
     if settings.branch is None and branch:
         settings = settings.model_copy(update={"branch": branch})
     if warehouse and settings.catalog.kind == "filesystem" and not (settings.catalog.model_extra or {}).get("root"):
         catalog = CatalogSettings.model_validate({**settings.catalog.model_dump(), "root": warehouse})
         settings = settings.model_copy(update={"catalog": catalog})
     if faults := backend_faults(settings):
-        return ConfRoot(root, settings, problems=tuple(fault.under(SETTINGS_FILE) for fault in faults))
-    tree = _compiled_tree(root, settings.environment)
-    found, unreadable = _read_tree(tree, root) if tree is not None else ([], [])
+        return ConfRoot(root, settings, problems=tuple(_in_settings(fault) for fault in faults))
+    problems: list[Fault] = []
+    try:
+        tree = _compiled_tree(root, settings.environment)
+        found, unreadable = _read_tree(tree, root, problems) if tree is not None else ([], [])
+    except OSError as error:
+        return ConfRoot(root, settings, problems=(_unreadable(error, what=f"the conf root {root}"),))
     confs, doubled = _without_doubles(found)
-    problems = () if found or unreadable else (_nothing_found(root),)
-    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), problems)
+    if not (found or unreadable or problems):
+        problems.append(_nothing_found(root))
+    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems))
+
+
+def _in_settings(fault: Fault) -> Fault:
+    return replace(fault, field=f"{SETTINGS_FILE} {fault.field}".strip())
 
 
 def _with_backends(key: str, verdict: Verdict) -> Verdict:
@@ -117,12 +136,12 @@ def _faults_of(build: Callable[[], object]) -> dict[Fault, None]:
 
 def _settings(root: Path, environ: Mapping[str, str]) -> Settings:
     path = root / SETTINGS_FILE
-    if not path.is_file():
+    if not os.path.lexists(path):
         return Settings()
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Rejected([_unreadable(error)]) from None
+        raise Rejected([_unreadable(error, what="the file")]) from None
     return read_settings(text, file=str(path), environ=environ)
 
 
@@ -139,49 +158,69 @@ def _nothing_found(root: Path) -> Fault:
     return Fault("input", "", f"the conf root {root} holds no compiled confs{older}", "put the output of zipline compile into compiled/")
 
 
-def _read_tree(tree: Path, root: Path) -> tuple[list[Conf], list[RejectedConf]]:
+def _read_tree(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
     confs, unreadable = [], []
     for folder, conf_type in _FOLDERS.items():
-        for path in _files(tree / folder):
+        for path in _files(tree / folder, problems):
             shown = str(path.relative_to(root))
             try:
                 confs.append(_read_conf(path, conf_type, shown))
             except Rejected as error:
-                unreadable.append(RejectedConf(f"{conf_type.value}/{path.name}", shown, error.faults))
+                name = ".".join(path.relative_to(tree / folder).parts)  # the name that the compiler gave it
+                unreadable.append(RejectedConf(f"{conf_type.value}/{name}", shown, error.faults))
     return confs, unreadable
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for directory, folders, names in os.walk(folder):
+def _files(folder: Path, problems: list[Fault]) -> Iterator[Path]:
+    """Every file below a folder; a folder that cannot be listed becomes a problem, so that its confs do not just vanish."""
+
+    def note(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            problems.append(_unreadable(error, what=f"the folder {error.filename}"))
+
+    for directory, folders, names in os.walk(folder, onerror=note):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
         yield from (Path(directory, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
-    try:
-        size = path.stat().st_size
-        if size > MAX_CONF_BYTES:
-            limit = f"{MAX_CONF_BYTES // 1024**2} MB"
-            raise Rejected([Fault("input", "", f"the file is {size // 1024**2} MB, more than {limit}", "is it a conf at all?")])
-        if not path.is_file():
-            raise Rejected([Fault("input", "", "it is no regular file", "remove it")])
-        raw = json.loads(path.read_bytes())
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
-        raise Rejected([_unreadable(error)]) from None
-    except json.JSONDecodeError as error:
-        remedy = "compile it again with zipline compile"
-        raise Rejected([Fault("input", f"line {error.lineno}", f"the file is not JSON: {error.msg}", remedy)]) from None
-    document = read_document(conf_type, raw)
+    document = read_document(conf_type, raw := _read_json(path))
     name = document.meta_data.name
-    if not name or name.startswith(".") or any(sign in name for sign in ("..", "/", "\\", "\0", "\n")):
-        remedy = "rename it: a name is dots between Python names"
+    if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
+        remedy = "rename it: a name is Python names with dots between them"
         raise Rejected([Fault("input", "metaData.name", f"{name!r} cannot be a conf's name", remedy)])
     return Conf(ConfKey(conf_type, name), document, raw, shown)
 
 
-def _unreadable(error: Exception) -> Fault:
-    reason = getattr(error, "strerror", None) or str(error)
-    return Fault("input", "", f"the file cannot be read: {reason}", "check its permissions and its text")
+def _read_json(path: Path) -> Any:
+    try:
+        size = path.stat().st_size
+        if size > MAX_CONF_BYTES:
+            limit = f"{MAX_CONF_BYTES // 1024**2} MB"
+            remedy = "remove it, or put it outside the conf root"
+            raise Rejected([Fault("input", "", f"the file is {size // 1024**2} MB, and no conf is larger than {limit}", remedy)])
+        if not path.is_file():
+            raise Rejected([Fault("input", "", "it is no regular file", "remove it")])
+        return json.loads(path.read_bytes())
+    except (OSError, UnicodeDecodeError) as error:
+        raise Rejected([_unreadable(error, what="the file")]) from None
+    except RecursionError:
+        raise Rejected([_not_json("it is nested too deeply")]) from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise Rejected([_not_json(f"{error.msg[:1].lower()}{error.msg[1:]} at {where}")]) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise Rejected([_not_json(str(error))]) from None
+
+
+def _not_json(problem: str) -> Fault:
+    return Fault("input", "", f"the file is not JSON: {problem}", "compile it again with zipline compile")
+
+
+def _unreadable(error: OSError | UnicodeDecodeError, *, what: str) -> Fault:
+    if isinstance(error, UnicodeDecodeError):
+        return Fault("input", "", f"{what} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}", "save it as UTF-8")
+    return Fault("input", "", f"{what} cannot be read: {error.strerror or error}", "check its permissions, or remove it")
 
 
 def _without_doubles(confs: list[Conf]) -> tuple[list[Conf], list[RejectedConf]]:

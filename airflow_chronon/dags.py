@@ -14,7 +14,6 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +26,6 @@ from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
-
-DEFAULT_FOLDER = "chronon"  #: the conf root beside the loader file, unless [chronon] conf_root says otherwise
-
 
 class ImportErrors(Exception):
     """Every bad conf of a deployment at once; the text is what Airflow shows."""
@@ -76,9 +72,8 @@ def _built(
     match: str | None = None,
 ) -> Iterator[DAG | RejectedConf]:
     """Each good conf's DAG, or why it could not be built; each under its own guard."""
-    from airflow_chronon.airflow.dag import Deployment, build_dag
+    from airflow_chronon.airflow.dag import build_dag
 
-    deployment = Deployment(root.branch, root.settings.default_branch)
     plans = [verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)]
     dag_ids = {plan.conf.key: plan.dag_id for plan in plans}
     consumers = _consumers(plans)
@@ -93,7 +88,7 @@ def _built(
         try:
             # a task needs no page; the page changes nothing that runs
             page = "" if wanted is not None else conf_page(plan, dag_ids=dag_ids, consumers=consumers[plan.conf.key])
-            yield build_dag(plan, conf_path=str(root.path / plan.conf.file), doc=page, deployment=deployment)
+            yield build_dag(plan, conf_path=str(root.path / plan.conf.file), doc=page, namespace_prefix=root.namespace_prefix)
         except Rejected as error:
             yield RejectedConf(key, plan.conf.file, error.faults)
         except ChrononError as error:
@@ -112,21 +107,10 @@ def _consumers(plans: list[ConfPlan]) -> Mapping[ConfKey, set[ConfKey]]:
 
 
 def _read(near: str | None, conf_root: str | Path | None) -> ConfRoot:
-    from airflow.sdk.configuration import conf
+    from airflow_chronon.airflow.deployment import find_deployment
 
-    configured = partial(conf.get, "chronon", fallback="")
-    path = conf_root or configured("conf_root") or _beside(near)
-    warehouse = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "warehouse"
-    return read_conf_root(
-        Path(path), environ=os.environ, branch=configured("branch") or None, warehouse=str(warehouse)
-    )
-
-
-def _beside(near: str | None) -> Path:
-    from airflow.sdk.configuration import conf
-
-    folder = Path(near).parent if near else Path(conf.get("core", "dags_folder"))
-    return folder / DEFAULT_FOLDER
+    found = find_deployment(near=near, conf_root=conf_root)
+    return read_conf_root(found.conf_root, environ=os.environ, branch=found.branch, warehouse=found.warehouse)
 
 
 def _asked_dag() -> str | None:

@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import httpx
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 PAGE = 100  #: the server's own limit
 ANY = "~"  #: stands for every DAG or every run in a path
@@ -72,7 +75,7 @@ class AirflowApi:
         self._login = {"username": user, "password": password}
         self._http = httpx.Client(base_url=url, timeout=30, trust_env=False)
 
-    def __enter__(self) -> AirflowApi:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -2,9 +2,9 @@
 
     python examples/compile.py [--venv .venv-compile] [--output dags/chronon/compiled]
 
-The compiler lives in a virtual environment of its own, made here from ``requirements-compile.lock`` when it is missing or the
-lock has changed, because its pins clash with Airflow's. It works on a copy, so that the sources stay clean, and its output
-replaces the old tree whole, and only when it compiled everything. Needs only the standard library.
+The compiler's pins clash with Airflow's, so it lives in a virtual environment of its own, made here from
+``requirements-compile.lock`` when it is missing or the lock has changed. It works on a copy, so that the sources stay
+clean. Its output replaces the old tree whole, and only when it compiled everything. Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def ensure_compiler(*, home: Path) -> Path:
         print(f"installing the Chronon compiler into {home}", file=sys.stderr)
         venv.create(home, with_pip=True, clear=True)
         pip = [str(home / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-        # The lock names every package, so there is nothing to resolve; pip would ask for a second pin of each `name[extra]`.
+        # The lock names every package, so nothing is to resolve; pip would ask for a second pin of `name[extra]`.
         subprocess.run([*pip, "--require-hashes", "--no-deps", "-r", str(LOCK)], check=True)
         stamp.write_text(digest)
     return program
@@ -42,7 +42,7 @@ def ensure_compiler(*, home: Path) -> Path:
 def compile_repo(*, program: Path, output: Path) -> None:
     """Compile a copy of the repo and put the result in the place of ``output``.
 
-    Raises CalledProcessError, with what the compiler said on stderr, when a conf does not compile; ``output`` is then untouched.
+    Raises CalledProcessError when a conf does not compile; the compiler's words are on stderr, ``output`` is untouched.
     """
     # Neither the caller's modules nor a Chronon setting of theirs may get into the output.
     environment = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LANG", "TMPDIR")}
@@ -65,7 +65,7 @@ def compile_repo(*, program: Path, output: Path) -> None:
 
 
 def replace_tree(*, source: Path, target: Path) -> None:
-    """Put a copy of ``source`` in the place of ``target``; a reader finds the old tree, for a moment none, or the new one."""
+    """Put a copy of ``source`` in the place of ``target``; a reader finds the old one, briefly none, or the new."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compiled-") as beside:
         shutil.copytree(source, Path(beside) / "new")

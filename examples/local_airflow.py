@@ -22,6 +22,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import httpx
 from sessions import (
@@ -33,6 +34,9 @@ from sessions import (
     processes_of,
     start_session,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 HOST = "127.0.0.1"
 USER = "admin"
@@ -112,10 +116,12 @@ class LocalAirflow:
         self._sessions: set[int] = set()
         self._signals = contextlib.ExitStack()
         self.environment = _clean_environment() | _settings(home=self.home, dags=dags, port=self.port)
-        self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database or f"sqlite:///{self.home / 'airflow.db'}"
+        # writers queue: after the default of 5 s Airflow's processes end with "database is locked" on a busy machine
+        sqlite = f"sqlite:///{self.home / 'airflow.db'}?timeout=60"
+        self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database or sqlite
         self.environment |= dict(settings or {})
 
-    def __enter__(self) -> LocalAirflow:
+    def __enter__(self) -> Self:
         self._signals.enter_context(exit_on_sigterm())
         try:
             self.start()
@@ -181,13 +187,18 @@ class LocalAirflow:
         self.wait_until_healthy([component], timeout=timeout)
 
     def wait_until_healthy(self, components: Iterable[Component] = tuple(Component), *, timeout: float = 60) -> None:
-        """Return once each component answers as healthy with a heartbeat of its own, not of one that ran before it."""
+        """Return once each component answers as healthy with a heartbeat of its own, not of one that ran before it.
+
+        An api-server is healthy when the API that tasks talk to answers too.
+        """
         waited_for = tuple(components)
         deadline = time.monotonic() + timeout
         while True:
             self.check_alive()
             health = self.health()
             late = [component for component in waited_for if not self._is_healthy(component, health)]
+            if not late and Component.API_SERVER in waited_for:
+                late = [] if self._serves_tasks(timeout=timeout) else [Component.API_SERVER]
             if not late:
                 return
             if time.monotonic() > deadline:
@@ -262,6 +273,15 @@ class LocalAirflow:
         with os.fdopen(descriptor, "w") as file:
             json.dump({USER: self.password}, file)
 
+    def _serves_tasks(self, *, timeout: float) -> bool:
+        """Whether the task execution API answers. Its first answer takes seconds, on a busy machine far more than tasks
+        wait for: those that came first would fail."""
+        try:
+            answer = httpx.get(f"{self.url}/execution/health", timeout=timeout, trust_env=False)
+        except httpx.HTTPError:
+            return False
+        return answer.is_success
+
     def _is_healthy(self, component: Component, health: Mapping[str, Mapping[str, str | None]]) -> bool:
         said = health.get(component.health_key, {})
         if said.get("status") != "healthy":
@@ -300,6 +320,7 @@ def _settings(*, home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__DATABASE__CHECK_MIGRATIONS": "False",  # done by start(), once
         "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
         "AIRFLOW__SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE": "500",
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",  # 5 by default: too short for a laptop that is busy
         "PYTHONUNBUFFERED": "1",
         "SPT_NOENV": "1",  # Airflow's process titles would overwrite the environment that MARK is read from
     }

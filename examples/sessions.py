@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 
 @contextlib.contextmanager

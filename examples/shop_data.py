@@ -257,7 +257,7 @@ def _write(table: SourceTable, warehouse: Path, starts: range) -> int:
     written = 0
     for start, target in _missing(table, warehouse, starts):
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the tables, so that no listing of a table ever sees it, and on their file system, so that a rename moves it.
+        # Beside the tables, so that no listing of a table sees it, and on their file system, so that a rename moves it.
         handle, part = tempfile.mkstemp(dir=warehouse, prefix=".landing-")
         os.close(handle)
         try:

@@ -16,12 +16,10 @@ def sanitize_uri(uri: SplitResult) -> SplitResult:
     return uri
 
 
-def table_asset(table: str, *, branch: str, default_branch: str) -> Asset:
-    """The asset of a table. Off the default branch its namespace carries the branch: an experiment never wakes
-    production's consumers (C24)."""
+def table_asset(table: str, *, namespace_prefix: str = "") -> Asset:
+    """The asset of a table; one per table and branch."""
     from airflow.sdk import Asset
 
     namespace, _, name = table.rpartition(".")
-    prefix = "" if branch == default_branch else f"{branch}--"
-    uri = f"chronon://{prefix}{namespace}/{name}"
+    uri = f"chronon://{namespace_prefix}{namespace}/{name}"
     return Asset(name=uri, uri=uri)

@@ -6,7 +6,6 @@ import hashlib
 import pkgutil
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
@@ -28,16 +27,11 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _ANY_SUCCESS = "none_failed_min_one_success"
 
 
-@dataclass(frozen=True)
-class Deployment:
-    """What all DAGs of one deployment share."""
+def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, namespace_prefix: str = "") -> DAG:
+    """The DAG of one conf version. Raises ``ChrononError`` when a task setting cannot be used.
 
-    branch: str
-    default_branch: str
-
-
-def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, deployment: Deployment) -> DAG:
-    """The DAG of one conf version. Raises ``ChrononError`` when a task setting cannot be used."""
+    ``namespace_prefix`` sets the assets of another branch apart: an experiment never wakes production's consumers (C24).
+    """
     settings = plan.settings
     with DAG(
         plan.dag_id,
@@ -53,15 +47,15 @@ def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, deployment: Deploymen
         default_args={"owner": settings.owner or plan.conf.meta.team or "chronon"},
         auto_register=False,  # only what a loader file puts into its globals is its own
     ) as dag:
-        _Tasks(plan, conf_path, deployment).wire()
+        _Tasks(plan, conf_path, namespace_prefix).wire()
     return dag
 
 
 class _Tasks:
     """The tasks of one conf, wired so that modes that skip or fire later leave the run green."""
 
-    def __init__(self, plan: ConfPlan, conf_path: str, deployment: Deployment) -> None:
-        self.plan, self.conf_path, self.deployment = plan, conf_path, deployment
+    def __init__(self, plan: ConfPlan, conf_path: str, namespace_prefix: str) -> None:
+        self.plan, self.conf_path, self.namespace_prefix = plan, conf_path, namespace_prefix
         self.modes = plan.runs.all_modes
         texts = {of.schedule.text for of in plan.runs.modes.values()}
         self.gated = len(texts) > 1  # one schedule for all modes: none can skip or lag behind
@@ -143,9 +137,7 @@ class _Tasks:
 
     def _asset(self, mode: Mode) -> Any:
         table = output_table(self.plan, mode)
-        if table is None:
-            return None
-        return table_asset(table, branch=self.deployment.branch, default_branch=self.deployment.default_branch)
+        return None if table is None else table_asset(table, namespace_prefix=self.namespace_prefix)
 
 
 def _params() -> dict[str, Param]:

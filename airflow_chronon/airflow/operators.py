@@ -104,6 +104,7 @@ class ChrononOperator(_PlanOperator):
             run_id=context["run_id"],
             window=window,
             partitions=plan.spec.labels(window.start, window.end) if window else (),
+            own=plan.settings.runner.environment,
             given={str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else None,
         )
         return JobRequest(

@@ -19,7 +19,6 @@ from airflow.triggers.base import (
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.run_request import REQUEST_TEMPLATES, request_of_fields
-from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import Wait, merged
@@ -30,6 +29,7 @@ from airflow_chronon.core.runs import Run, RunSchedule
 from airflow_chronon.core.settings import OnTimeout
 from airflow_chronon.core.watch import Question, Sighting, judge, look, questions_of
 from airflow_chronon.core.wire import dependency_from_json, schedule_from_json
+from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.errors import ChrononError
 
 #: How long after the trigger's own deadline Airflow may end the wait itself, should no triggerer be up.

@@ -184,7 +184,7 @@ class RemoteStorage:
     def open(self, table: str, path: str) -> BinaryIO:
         place = f"{self.root}/{table}/{path}"
         with _reading(place, "read"):
-            return cast(BinaryIO, self.filesystem.open(place, "rb"))
+            return cast("BinaryIO", self.filesystem.open(place, "rb"))
 
     def _find(self, table: str) -> dict[str, dict[str, Any]] | None:
         folder = f"{self.root}/{check_table_name(table)}"

@@ -43,7 +43,8 @@ def instant(text: str) -> Instant:
     try:
         return parse_instant(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no instant: write it like 2026-06-01 or 2026-06-01T04:15Z") from None
+        problem = f"{text!r} is no instant of the years 1970 to 2199: write it like 2026-06-01 or 2026-06-01T04:15Z"
+        raise argparse.ArgumentTypeError(problem) from None
 
 
 def last_fire(text: str) -> Instant:

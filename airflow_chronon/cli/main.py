@@ -6,6 +6,7 @@ JSON goes to stdout, everything else to stderr; exit codes are 0 good, 1 finding
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -50,7 +51,8 @@ def explain(options: argparse.Namespace) -> int:
         print("explain: --to must be after --from", file=sys.stderr)
         return USAGE
     root = _root(options.root)
-    verdicts = select(root.judge(), options.conf, root.path)
+    judged = root.judge()
+    verdicts = select(judged, options.conf if judged or not root.problems else (), root.path)
     shown: dict[str, tuple[Verdict, tuple[Run, ...] | None]] = {}
     for key, verdict in verdicts.items():
         shown[key] = (verdict, tuple(_runs(verdict, options)) if isinstance(verdict, ConfPlan) else None)
@@ -59,7 +61,8 @@ def explain(options: argparse.Namespace) -> int:
     else:
         print(explain_text(shown))
     _report_problems(root)
-    return FINDINGS if root.problems else GOOD
+    asked_for_bad = options.conf and any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
+    return FINDINGS if root.problems or asked_for_bad else GOOD
 
 
 COMMANDS = (
@@ -75,6 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_command(options: argparse.Namespace) -> int:
     """Run the command of parsed options; a user's mistake is one sentence on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the command
     try:
         command: Command = options.command
         return command.run(options)

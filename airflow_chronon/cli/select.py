@@ -27,7 +27,7 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
             aliases.add(verdict.dag_id)
         for alias in aliases:
             by_name.setdefault(alias, []).append(key)
-    found = by_name.get(text) or by_name.get(str(Path(text))) or []
+    found = by_name.get(text) or by_name.get(str(Path(text))) or _by_path(verdicts, Path(text), root)
     if len(found) == 1:
         return found[0]
     if found:
@@ -35,6 +35,11 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
     near = get_close_matches(text, [*verdicts, *by_name], n=3, cutoff=0.5)
     remedy = f"did you mean {' or '.join(near)}?" if near else "airflow-chronon check lists what is there"
     raise ChrononError(Fault("input", "CONF", f"no conf is called {text!r}", remedy))
+
+
+def _by_path(verdicts: Mapping[str, Verdict], path: Path, root: Path) -> list[str]:
+    """The conf whose file it is, however the path is written."""
+    return [key for key, verdict in verdicts.items() if (root / _file(verdict)).resolve() == path.resolve()]
 
 
 def _file(verdict: Verdict) -> str:

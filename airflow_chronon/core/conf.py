@@ -124,18 +124,8 @@ def output_spec(meta: MetaData) -> PartitionSpec:
 
 def schedules_of(conf: Conf) -> dict[Mode, CronSchedule]:
     """The enabled modes of a conf and their schedules (C6, C10, C11). Raises ``Rejected`` with every fault."""
-    execution = conf.meta.execution_info
-    faults: list[Fault] = []
-    texts = {"offlineSchedule": execution.offline_schedule, "onlineSchedule": conf.online_schedule_text}
-    enabled: dict[str, CronSchedule] = {}
-    for name, text in texts.items():
-        try:
-            schedule = parse_schedule(text)
-        except ChrononError as error:
-            faults.append(error.fault.under(f"metaData.executionInfo.{name}"))
-            continue
-        if schedule is not None:
-            enabled[name] = schedule
+    texts = _schedule_texts(conf)
+    enabled, faults = _parse_schedules(texts)
     offline, online = enabled.get("offlineSchedule"), enabled.get("onlineSchedule")
     grid = conf.spec.grid
     for name, schedule in enabled.items():
@@ -143,7 +133,7 @@ def schedules_of(conf: Conf) -> dict[Mode, CronSchedule]:
         fault = check_over_grid(schedule, grid, written_by_compiler=by_compiler)
         if fault is not None:
             faults.append(fault.under(f"metaData.executionInfo.{name}"))
-    if grid.interval < DAY and offline and online and normalised(execution.offline_schedule) != texts["onlineSchedule"]:
+    if grid.interval < DAY and offline and online and normalised(texts["offlineSchedule"]) != texts["onlineSchedule"]:
         problem = f"the online schedule {online.text!r} differs from the offline one {offline.text!r} on a grid of {grid}"
         remedy = "leave online_schedule unset, so that it follows the offline one"
         faults.append(Fault("C10", "metaData.executionInfo.onlineSchedule", problem, remedy))
@@ -153,6 +143,30 @@ def schedules_of(conf: Conf) -> dict[Mode, CronSchedule]:
     if online:
         modes[Mode.UPLOAD if conf.key.conf_type is ConfType.GROUP_BY else Mode.METADATA_UPLOAD] = online
     return modes
+
+
+def schedule_faults(conf: Conf) -> list[Fault]:
+    """What C1 and C2 have against the schedules, whatever the grid."""
+    return _parse_schedules(_schedule_texts(conf))[1]
+
+
+def _schedule_texts(conf: Conf) -> dict[str, str | None]:
+    return {"offlineSchedule": conf.meta.execution_info.offline_schedule, "onlineSchedule": conf.online_schedule_text}
+
+
+def _parse_schedules(texts: Mapping[str, str | None]) -> tuple[dict[str, CronSchedule], list[Fault]]:
+    """The enabled schedules by field, and the faults of those that cannot be read."""
+    enabled: dict[str, CronSchedule] = {}
+    faults: list[Fault] = []
+    for name, text in texts.items():
+        try:
+            schedule = parse_schedule(text)
+        except ChrononError as error:
+            faults.append(error.fault.under(f"metaData.executionInfo.{name}"))
+            continue
+        if schedule is not None:
+            enabled[name] = schedule
+    return enabled, faults
 
 
 def _at(where: str, build: Callable[[], _Built]) -> _Built:

@@ -171,6 +171,8 @@ class TableDependency:
         if range_start is None:
             return PartitionRange(None, self.spec.label(last))
         oldest = self.spec.grid.floor(range_start)
+        if oldest < self.spec.format.earliest:  # no partition can have such a label
+            oldest = self.spec.grid.ceil(self.spec.format.earliest)
         return PartitionRange(self.spec.label(oldest), self.spec.label(last)) if oldest < first else None
 
 
@@ -179,8 +181,20 @@ def merged(waits: Iterable[Wait]) -> tuple[Wait, ...]:
     result: dict[tuple[object, ...], Wait] = {}
     for wait in waits:
         known = result.get(wait.merge_key)
-        result[wait.merge_key] = wait if known is None else _united(known, wait)
+        result[wait.merge_key] = wait if known is None else _united(known, _rewritten(wait, known.spec))
     return tuple(sorted(result.values(), key=lambda wait: wait.sort_key))
+
+
+def _rewritten(wait: Wait, spec: PartitionSpec | None) -> Wait:
+    """The wait with its labels in the format of ``spec``: a table has one, and the first reference to it decides."""
+    if spec is None or wait.spec is None or spec.format == wait.spec.format:
+        return wait
+    read, write = wait.spec.format.decode, spec.format.encode
+    back = wait.lookback
+    if back is not None:
+        first = None if back.first is None else PartitionKey(write(read(back.first)))
+        back = PartitionRange(first, PartitionKey(write(read(back.last))))
+    return replace(wait, labels=tuple(PartitionKey(write(read(label))) for label in wait.labels), lookback=back)
 
 
 def _united(one: Wait, other: Wait) -> Wait:

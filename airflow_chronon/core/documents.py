@@ -46,12 +46,17 @@ class TimeUnit(IntEnum):
     MINUTES = 2
 
 
+_LONGEST = 500 * 366 * DAY  #: keeps every instant that is worked out from windows within the years of the calendar
 _SECONDS = {TimeUnit.HOURS: HOUR, TimeUnit.DAYS: DAY, TimeUnit.MINUTES: MINUTE}
 
 
 class Window(_Document):
     length: int
     time_unit: TimeUnit
+
+    def model_post_init(self, _context: Any) -> None:
+        if abs(self.seconds) > _LONGEST:
+            raise ValueError(f"a window of {self.length} {self.time_unit.name.lower()} is longer than 500 years")
 
     @property
     def seconds(self) -> int:
@@ -242,20 +247,44 @@ def read_document(conf_type: ConfType, raw: object) -> Document:
     try:
         return _MODELS[conf_type].model_validate(raw)
     except ValidationError as error:
-        raise Rejected(tuple(_shape_fault(conf_type, detail) for detail in error.errors())) from None
+        # a list whose items are all bad is called too short as well: once is enough
+        details = [detail for detail in error.errors() if detail["type"] != "too_short" or not detail["input"]]
+        raise Rejected(tuple(_shape_fault(conf_type, detail) for detail in details)) from None
 
 
 def _shape_fault(conf_type: ConfType, detail: Any) -> Fault:
     where = ""
     for part in detail["loc"]:
         where += f"[{part}]" if isinstance(part, int) else f".{part}" if where else str(part)
-    kind = conf_type.value.replace("_", " ")
     if detail["type"] == "missing":
+        kind = conf_type.value.replace("_", " ")
         return Fault("input", where, f"the {kind} has no such field", "compile it again with zipline compile")
-    if detail["type"] == "model_type":
-        what = type(detail["input"]).__name__
-        return Fault("input", where, f"a JSON object belongs here, not a {what}", "is this file output of zipline compile?")
-    text = detail["msg"].removeprefix("Value error, ")
-    shown = repr(detail["input"])
-    value = f", got {shown}" if len(shown) <= 80 and detail["type"] != "value_error" else ""
-    return Fault("input", where, text[:1].lower() + text[1:] + value, "compile it again with zipline compile")
+    if detail["type"] == "value_error":
+        problem = str(detail["msg"]).removeprefix("Value error, ")
+    elif belongs := _BELONGS.get(detail["type"]):
+        problem = f"{belongs.format(**detail.get('ctx', {}))} belongs here, not {_shown(detail['input'])}"
+    else:
+        problem = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, got {_shown(detail['input'])}"
+    remedy = "is this file output of zipline compile?" if not where else "compile it again with zipline compile"
+    return Fault("input", where, problem, remedy)
+
+
+#: What pydantic misses, in words.
+_BELONGS = {
+    "model_type": "a JSON object",
+    "dict_type": "a JSON object",
+    "tuple_type": "a list",
+    "too_short": "a list of at least {min_length}",
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "0 or 1",
+    "bool_parsing": "0 or 1",
+    "enum": "one of {expected}",
+}
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if value is not None else "null"
+    return text if len(text) <= 80 else f"{text[:70]}…"

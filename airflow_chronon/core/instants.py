@@ -16,6 +16,9 @@ MINUTE = 60
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
+#: The instants that people may name: the years 1970 to 2199.
+SCHEDULABLE = range(0, 7_258_118_400)
+
 
 def to_datetime(instant: Instant) -> datetime:
     """The instant as an aware UTC datetime."""
@@ -29,11 +32,14 @@ def from_datetime(value: datetime) -> Instant:
 
 
 def parse_instant(text: str) -> Instant:
-    """Read ISO-8601 text; without an offset it is UTC. Raises ValueError on anything else."""
+    """Read ISO-8601 text; without an offset it is UTC. Raises ValueError on anything else, and outside 1970 to 2199."""
     cleaned = text.strip()
     if cleaned.endswith(("Z", "z")):
         cleaned = cleaned[:-1] + "+00:00"
-    return from_datetime(datetime.fromisoformat(cleaned))
+    instant = from_datetime(datetime.fromisoformat(cleaned))
+    if instant not in SCHEDULABLE:
+        raise ValueError(f"{text!r} is not within the years 1970 to 2199")
+    return instant
 
 
 def iso(instant: Instant) -> str:

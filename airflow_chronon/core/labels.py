@@ -21,6 +21,7 @@ from airflow_chronon.errors import ChrononError, Fault
 PartitionKey = NewType("PartitionKey", str)
 
 _DAILY, _MINUTE_SHAPED = "yyyy-MM-dd", "yyyy-MM-dd-HH-mm"
+_Y2K, _YEAR_2 = 946_684_800, -62_104_060_800
 _TOKEN = re.compile(r"(?P<quoted>'(?:[^']|'')*')|(?P<letters>([A-Za-z])\3*)|(?P<reserved>[\[\]{}#'])|(?P<literal>.)", re.S)
 _FIELDS = {"y": "year", "M": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
 _WIDTHS = {"y": (2, 4), "M": (1, 2), "d": (1, 2), "H": (1, 2), "m": (1, 2), "s": (1, 2)}
@@ -104,6 +105,11 @@ class PartitionFormat:
         return self._template.format(
             year=at.year, short_year=at.year % 100, month=at.month, day=at.day, hour=at.hour, minute=at.minute, second=at.second
         )
+
+    @property
+    def earliest(self) -> Instant:
+        """The oldest midnight that it can write: two-digit years begin with 2000."""
+        return _Y2K if self._two_digit_year else _YEAR_2
 
     def decode(self, label: str) -> Instant:
         """Read a label back. Raises :class:`IllegalLabel` when the text is not in this format or no date."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
-from airflow_chronon.core.instants import DAY, Instant, TimeWindow, from_datetime, iso, parse_instant
+from airflow_chronon.core.instants import DAY, SCHEDULABLE, Instant, TimeWindow, from_datetime, iso, parse_instant
 from airflow_chronon.core.labels import IllegalLabel, PartitionSpec
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -82,6 +82,13 @@ def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
 
 def _read(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
     """The instant that is meant, and whether it names a whole day on a grid that is not days."""
+    instant, is_day = _spelled(text, spec, field)
+    if instant not in SCHEDULABLE:
+        raise _refused(field, f"{text!r} is not within the years 1970 to 2199", _REMEDY)
+    return instant, is_day
+
+
+def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
     cleaned = text.strip()
     try:
         return spec.start_of(cleaned), False

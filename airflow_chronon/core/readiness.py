@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_chronon.core.dependencies import Lookback, PartitionRange, Wait
-from airflow_chronon.core.instants import Instant, iso
+from airflow_chronon.core.instants import Instant, iso, parse_instant
 from airflow_chronon.core.labels import IllegalLabel, PartitionKey, PartitionSpec
 from airflow_chronon.core.listing import TableListing, TableState
 from airflow_chronon.errors import CatalogError, Fault
@@ -114,11 +114,20 @@ def expression_ready(wait: Wait, value: bool | str | int | float | None) -> Read
         problem = f"{wait.expression!r} is {value!r}, no truth, and {wait.table} has no labels to compare it with"
         raise CatalogError(Fault("C19", wait.table, problem, "write an expression that is true or false"))
     newest = max(wait.labels, key=wait.spec.format.decode)
-    try:
-        reached = wait.spec.format.decode(str(value)) > wait.spec.format.decode(newest)
-    except IllegalLabel as error:
-        raise CatalogError(Fault("C19", wait.table, f"{wait.expression!r} is {value!r}: {error.fault.message}")) from None
+    reached = _as_start(value, wait) > wait.spec.format.decode(newest)
     return Readiness(reached, "" if reached else f"{wait.expression} over {wait.table} is {value}, not past {newest}")
+
+
+def _as_start(value: str | int | float, wait: Wait) -> Instant:
+    """The instant that a value means: a label of the table, or a date or instant that would be written as one (C19)."""
+    assert wait.spec is not None
+    for read in (wait.spec.format.decode, parse_instant):
+        try:
+            return read(str(value))
+        except (IllegalLabel, ValueError):
+            continue
+    problem = f"{wait.expression!r} is {value!r}, neither a label in the format {wait.spec.format.pattern!r} nor a date"
+    raise CatalogError(Fault("C19", wait.table, problem, "write an expression that is true or false, or gives a label"))
 
 
 def _sub(wait: Wait) -> str:

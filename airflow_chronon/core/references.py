@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from airflow_chronon.core.conf import PARTITION_COLUMN, PARTITION_FORMAT, Conf, ConfKey
 from airflow_chronon.core.dependencies import CutOffs, Lookback, TableDependency
-from airflow_chronon.core.documents import MetaData, Query, TableInfo, seconds
+from airflow_chronon.core.documents import ConfType, MetaData, Query, TableInfo, seconds
 from airflow_chronon.core.grid import PartitionGrid, misalignment
 from airflow_chronon.core.instants import DAY, Instant, duration_text
 from airflow_chronon.core.labels import IllegalLabel, PartitionSpec, default_pattern, partition_format
@@ -110,12 +110,12 @@ class Resolver:
         """A table that is read as whole partitions: its grid must be known and line up (C13, C14)."""
         grid = self.conf.spec.grid
         resolved = self.loose(reference, slice_grid=grid)
-        if resolved is None or resolved.spec is None:
-            return resolved
-        if not resolved.is_produced and reference.interval is None and not grid.is_legacy_daily:
+        if self._lacks_a_grid(reference):
             problem = f"{reference.name} declares no partition_interval and feeds a grid of {grid}"
             self.faults.append(Fault("C14", reference.where, problem, "declare its partition_interval, or time_partitioned"))
             return None
+        if resolved is None or resolved.spec is None:
+            return resolved
         if not grid.lines_up_with(resolved.spec.grid):
             remedy = f"a grid of {grid.fitting(resolved.spec.grid)} would fit"
             problem = f"{reference.name}: {misalignment(grid, resolved.spec.grid)}"
@@ -135,7 +135,7 @@ class Resolver:
                 return ResolvedDependency(
                     reference.name, column, cut=cut, lag=reference.lag, expression=reference.expression, field=reference.where
                 )
-            producer = self.tree.producers.find(reference.name, consumer=self.conf.key, owner=reference.owner)
+            producer = self._producer(reference)
             spec = self._external_spec(reference) if producer is None else self._produced_spec(reference, producer)
             self._warn_of_uneven_lag(reference, spec)
             return ResolvedDependency(
@@ -155,16 +155,31 @@ class Resolver:
             self._fault(reference, error.fault)
             return None
 
-    def edge(self, reference: Reference, *, looks_back: bool = False) -> None:
-        """Note who writes the table; a lag of at least one of its partitions looks back too (C15)."""
-        producer = self.tree.producers.find(reference.name, consumer=self.conf.key, owner=reference.owner)
+    def edge(self, reference: Reference, *, back: int = 0) -> None:
+        """Note who writes the table; it looks back when ``back`` and the lag are at least one of its partitions (C15).
+
+        ``back``: the seconds by which the window that is read ends before the run does, such as a snapshot's length.
+        """
+        producer = self._producer(reference)
         if producer is None:
             return
         try:
-            lagging = reference.lag >= producer.conf.spec.grid.interval
+            looks_back = reference.lag + back >= producer.conf.spec.grid.interval
         except ChrononError:
-            lagging = reference.lag > 0
-        self.edges.append(Edge(producer.conf.key, looks_back or lagging))
+            looks_back = reference.lag + back > 0
+        self.edges.append(Edge(producer.conf.key, looks_back))
+
+    def _producer(self, reference: Reference) -> Producer | None:
+        """The conf that writes the table; the reader is the conf, or the right part of a join whose source it is (C15)."""
+        owner = reference.owner
+        reader = self.conf.key if owner is self.conf.meta else ConfKey(ConfType.GROUP_BY, owner.name)
+        return self.tree.producers.find(reference.name, consumer=reader, owner=owner)
+
+    def _lacks_a_grid(self, reference: Reference) -> bool:
+        """Whether it is an external table without an interval under a grid that needs one (C14)."""
+        if reference.is_time_partitioned or reference.interval is not None or self.conf.spec.grid.is_legacy_daily:
+            return False
+        return self._producer(reference) is None
 
     def _external_spec(self, reference: Reference) -> PartitionSpec:
         interval, offset = reference.interval, reference.offset or 0
@@ -204,6 +219,9 @@ class Resolver:
                 start, _ = _cut_off(reference.start_cut_off, spec)
             if reference.end_cut_off:
                 last, end = _cut_off(reference.end_cut_off, spec)
+                if last < spec.format.earliest:
+                    problem = f"the cut-off {reference.end_cut_off!r} has no label in the format {spec.format.pattern!r}"
+                    raise ChrononError(Fault("C16", "", problem, "choose a later one"))
         except ChrononError as error:  # the other rules of this table are still checked
             self._fault(reference, error.fault)
         return CutOffs(start, end, last)

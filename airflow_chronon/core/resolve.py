@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from airflow_chronon.core.conf import Conf, ConfKey, Mode, schedules_of
+from airflow_chronon.core.conf import Conf, ConfKey, Mode, schedule_faults, schedules_of
 from airflow_chronon.core.cycles import find_cycles
 from airflow_chronon.core.dependencies import TableDependency, Wait, merged
 from airflow_chronon.core.documents import ConfType
@@ -116,6 +116,7 @@ def _draft(conf: Conf, tree: ConfTree, settings: Settings) -> _Draft:
         grid = conf.spec.grid
     except ChrononError as error:
         draft.faults.append(error.fault)
+        draft.faults += [fault for fault in schedule_faults(conf) if fault not in draft.faults]
         return draft
     try:
         draft.modes = schedules_of(conf)
@@ -186,7 +187,7 @@ def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
         custom: Any = json.loads(conf.meta.custom_json or "{}")
         raw = custom.get("airflow") if isinstance(custom, dict) else None
         return None if raw is None else read_conf_settings(raw, conf=str(conf.key))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None  # a staging query's reader says so; nobody else reads it
     except Rejected as error:
         faults += [fault.under("metaData.customJson.airflow") for fault in error.faults]

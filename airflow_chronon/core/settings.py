@@ -54,18 +54,22 @@ def _duration(value: Any) -> Any:
 
 
 def _environment(value: Any) -> Any:
-    if isinstance(value, str):
-        name = value.strip().upper()
-        if name in Environment.__members__:
-            return Environment[name]
-        raise ValueError(f"an environment is one of {', '.join(e.name.lower() for e in Environment)}")
-    return value
+    name = value.strip().upper() if isinstance(value, str) else value.name if isinstance(value, Environment) else ""
+    if name in Environment.__members__:
+        return Environment[name]
+    raise ValueError(f"an environment is {' or '.join(e.name.lower() for e in Environment)}")
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value)  # YAML reads an unquoted 20260101 as a number; each conf's grid judges the text
+    raise ValueError("a date is text such as 2026-01-15 or 2026-01-15T03:00:00Z")
 
 
 #: Seconds, written as ``90s``, ``15m``, ``6h`` or ``2d``.
 Duration: TypeAlias = Annotated[int, BeforeValidator(_duration), Field(gt=0)]
 #: An instant or a partition, read against each conf's own grid (C29).
-Bound: TypeAlias = Annotated[str, BeforeValidator(str)]
+Bound: TypeAlias = Annotated[str, BeforeValidator(_bound)]
 
 
 class _Strict(BaseModel):
@@ -121,6 +125,12 @@ class RunnerSettings(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     kind: str = "local"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The job's own variables, which win over what is worked out for its run (H5)."""
+        env = (self.model_extra or {}).get("env")
+        return {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
 
 
 class ConfSettings(_Strict):

@@ -34,17 +34,20 @@ def read_settings(text: str, *, file: str = "chronon.yaml", environ: Mapping[str
 
     Raises :class:`airflow_chronon.errors.Rejected` with every fault of the file.
     """
+    faults: list[Fault] = []
     try:
         node = yaml.compose(text, Loader=_TextDates)
         raw = yaml.load(text, Loader=_TextDates)  # noqa: S506 (a SafeLoader)
+        lines = dict(_lines(node, (), faults)) if node is not None else {}
+        expanded = _expand(raw, environ or {}, (), lines, faults)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or str(error)
-        raise Rejected([Fault("settings", line, f"no YAML: {problem}", "mend the syntax")], conf=file) from None
-    lines = dict(_lines(node, ())) if node is not None else {}
-    faults: list[Fault] = []
-    expanded = _expand(raw, environ or {}, (), lines, faults)
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise Rejected([Fault("settings", line, f"it is not YAML: {problem}", "mend the syntax")], conf=file) from None
+    except RecursionError:
+        problem = "it is nested too deeply, or an alias holds itself"
+        raise Rejected([Fault("settings", "", problem, "write the values out")], conf=file) from None
     settings = _checked(Settings, expanded, lines, faults, file)
     assert settings is not None
     return settings
@@ -66,16 +69,22 @@ def _checked(model: type[_Model], raw: object, lines: Mapping[_Path, int], fault
     return settings
 
 
-def _lines(node: yaml.Node, path: _Path) -> Iterator[tuple[_Path, int]]:
+def _lines(node: yaml.Node, path: _Path, faults: list[Fault]) -> Iterator[tuple[_Path, int]]:
+    """The line of every key and item; a key that stands twice is a fault, since YAML would let the last one win unseen."""
     yield path, node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
+        seen: dict[str, int] = {}
         for key, value in node.value:
-            below = (*path, key.value)
-            yield from _lines(value, below)
-            yield below, key.start_mark.line + 1
+            below, line = (*path, key.value), key.start_mark.line + 1
+            if key.value in seen:
+                where = f"line {line}, {_path_text(below)}"
+                faults.append(Fault("settings", where, f"the key stands on line {seen[key.value]} too", "remove one of them"))
+            seen[key.value] = line
+            yield from _lines(value, below, faults)
+            yield below, line
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
-            yield from _lines(value, (*path, index))
+            yield from _lines(value, (*path, index), faults)
 
 
 def _expand(value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[_Path, int], faults: list[Fault]) -> Any:
@@ -95,8 +104,12 @@ def _expand(value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[
 
 def _where(path: _Path, lines: Mapping[_Path, int]) -> str:
     line = next((lines[path[:length]] for length in range(len(path), -1, -1) if path[:length] in lines), None)
-    key = ".".join(str(part) for part in path)
-    return f"line {line}, {key}" if line else key
+    key = _path_text(path)
+    return ", ".join(part for part in (f"line {line}" if line else "", key) if part)
+
+
+def _path_text(path: _Path) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def _fault(model: type[BaseModel], detail: Any, lines: Mapping[_Path, int]) -> Fault:
@@ -105,12 +118,41 @@ def _fault(model: type[BaseModel], detail: Any, lines: Mapping[_Path, int]) -> F
     if detail["type"] == "extra_forbidden":
         allowed = sorted(_model_at(model, path[:-1]).model_fields)
         near = get_close_matches(str(path[-1]), allowed, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        return Fault("settings", where, f"unknown key {path[-1]!r}", f"{hint}allowed are {', '.join(allowed)}")
+        hint = f"did you mean {near[0]}? A" if near else "a"
+        return Fault("settings", where, f"unknown key {path[-1]!r}", f"{hint}llowed are {', '.join(allowed)}")
     if detail["type"] == "missing":
         return Fault("settings", where, f"the key {path[-1]!r} is missing", f"add {path[-1]}")
-    message = detail["msg"].removeprefix("Value error, ")
-    return Fault("settings", where, f"{detail['input']!r} is not allowed: {message[:1].lower()}{message[1:]}", "")
+    if detail["type"] == "invalid_key":
+        return Fault("settings", where, f"the key {path[-1]!r} is no text", "write a key by its name")
+    shown = "an empty value" if detail["input"] is None else repr(detail["input"])
+    return Fault("settings", where, f"{shown[:200]} is not allowed", _remedy(detail))
+
+
+def _remedy(detail: Any) -> str:
+    """What may stand there instead, in words."""
+    kind, limits = detail["type"], detail.get("ctx", {})
+    if kind in _REMEDIES:
+        return _REMEDIES[kind].format(**limits)
+    text = str(detail["msg"]).removeprefix("Value error, ")
+    return text[:1].lower() + text[1:]
+
+
+_REMEDIES = {
+    "bool_type": "write true or false",
+    "bool_parsing": "write true or false",
+    "int_type": "write a whole number",
+    "int_parsing": "write a whole number",
+    "int_from_float": "write a whole number",
+    "greater_than_equal": "write {ge} or more",
+    "greater_than": "write more than {gt}",
+    "enum": "write {expected}",
+    "string_type": "write text, in quotes where it looks like a number",
+    "string_pattern_mismatch": "write a dotted path such as package.module.function",
+    "model_type": "write keys and values below it",
+    "model_attributes_type": "write keys and values below it",
+    "dict_type": "write keys and values below it",
+    "tuple_type": "write a list",
+}
 
 
 def _model_at(model: type[BaseModel], path: _Path) -> type[BaseModel]:

@@ -20,8 +20,6 @@ from airflow_chronon.core.documents import (
     StagingQuery,
     TableDependencyInfo,
     TableInfo,
-    TimeUnit,
-    Window,
     seconds,
 )
 from airflow_chronon.core.grid import PartitionGrid, legacy_daily
@@ -100,9 +98,10 @@ def tables_of(source: Source, *, where: str, owner: MetaData) -> Iterator[Source
     elif source.model_transforms is not None:
         meta = source.model_transforms.meta_data
         info = meta.execution_info.output_table_info
+        at = f"{where}.modelTransforms"
+        reference = Reference.of_table_info(table_of(meta), info or TableInfo(), where=at, owner=owner)
         if info is None:
-            info = TableInfo(partition_interval=Window(length=1, time_unit=TimeUnit.DAYS))
-        reference = Reference.of_table_info(table_of(meta), info, where=f"{where}.modelTransforms", owner=owner)
+            reference = replace(reference, interval=DAY)
         yield SourceTable(reference, Role.EVENTS)
 
 
@@ -111,7 +110,8 @@ def _of_group_by(resolver: Resolver, group_by: GroupBy) -> Iterator[TableDepende
         for table in tables_of(source, where=f"sources[{index}]", owner=group_by.meta_data):
             resolver.edge(table.reference)
             if table.role is Role.MUTATIONS:
-                continue  # its own snapshots hold what was mutated
+                resolver.loose(table.reference, slice_grid=resolver.conf.spec.grid)  # checked, but the snapshots hold it
+                continue
             dependency = resolver.whole(table.reference)
             if dependency is not None:
                 reach = group_by.longest_window if table.role is Role.EVENTS else 0
@@ -155,7 +155,7 @@ def _dict_dependencies(resolver: Resolver, query: StagingQuery, named: set[str])
     try:
         custom: Any = json.loads(query.meta_data.custom_json or "{}")
         entries = [str(entry["spec"]) for entry in custom.get("airflowDependencies") or ()]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
         problem = f"it is no JSON object with a list of airflowDependencies: {error}"
         resolver.faults.append(Fault("C16", where, problem, "compile it again with zipline compile"))
         return
@@ -193,8 +193,10 @@ def _from_spec(table: str, segments: list[str]) -> TableDependency | None:
 def _of_join(resolver: Resolver, join: Join) -> Iterator[TableDependency | None]:
     for table in tables_of(join.left, where="left", owner=join.meta_data):
         resolver.edge(table.reference)
-        if table.role is not Role.MUTATIONS:
-            yield resolver.whole(table.reference)
+        if table.role is Role.MUTATIONS:
+            resolver.loose(table.reference, slice_grid=resolver.conf.spec.grid)  # checked, but the snapshots hold it
+            continue
+        yield resolver.whole(table.reference)
     for index, bootstrap in enumerate(join.bootstrap_parts or ()):
         where = f"bootstrapParts[{index}]"
         reference = Reference.of_query(bootstrap.table, bootstrap.query, where=where, owner=join.meta_data)
@@ -217,11 +219,9 @@ def _of_part(resolver: Resolver, join: Join, group_by: GroupBy, *, where: str) -
     for index, source in enumerate(group_by.sources):
         for table in tables_of(source, where=f"{where}.sources[{index}]", owner=group_by.meta_data):
             snapshots = not group_by.is_temporal and not under_entities
-            resolver.edge(table.reference, looks_back=snapshots)
-            if table.role is Role.MUTATIONS and (under_entities or snapshots):
-                continue
+            resolver.edge(table.reference, back=grid.interval if snapshots else 0)
             dependency = resolver.loose(table.reference, slice_grid=grid)
-            if dependency is None:
+            if dependency is None or (table.role is Role.MUTATIONS and (under_entities or snapshots)):
                 continue
             reach = group_by.longest_window if table.role is Role.EVENTS else 0
             binding, own = _binding(under_entities, group_by, table.role, grid, dependency)

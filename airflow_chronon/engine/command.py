@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -142,31 +142,42 @@ class CommandRunner:
             self._process = None
 
     def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes], tell: Log) -> None:
-        """Read until the output ends, or the command does: what it leaves running may hold the output open for ever."""
+        """Tell every line until the command has ended, or has closed its output and is to stop."""
         splitter, spoke = LineSplitter(), time.monotonic()
+        for data in self._chunks(process, output):
+            if data:
+                spoke = time.monotonic()
+                lines = splitter.feed(data)
+            else:
+                lines = splitter.flush() if time.monotonic() - spoke > _QUIET_SECONDS else iter(())
+            for line in lines:
+                tell(line)
+        for line in splitter.feed(b"", final=True):
+            tell(line)
+        while process.poll() is None:  # it closed its output and works on
+            if self._stopped.wait(_POLL_SECONDS):
+                return  # _end() asks, waits and kills
+
+    def _chunks(self, process: subprocess.Popen[bytes], output: IO[bytes]) -> Iterator[bytes]:
+        """The output as it comes, and an empty chunk now and then while there is none.
+
+        Ends when the output does, or the command: what it leaves running may hold the output open for ever.
+        """
         with selectors.DefaultSelector() as selector:
             selector.register(output, selectors.EVENT_READ)
             while True:
                 ended = process.poll() is not None
                 if selector.select(0 if ended else _POLL_SECONDS):
                     data = os.read(output.fileno(), 65_536)
-                    for line in splitter.feed(data):
-                        tell(line)
-                    spoke = time.monotonic()
                     if not data:
-                        break
+                        return
+                    yield data
                 elif ended:
-                    break
-                elif time.monotonic() - spoke > _QUIET_SECONDS:
-                    for line in splitter.flush():
-                        tell(line)
+                    return
+                else:
+                    yield b""
                 if self._stopped.is_set() and self._ask(process) + self.grace_seconds < time.monotonic():
                     _signal_group(process, signal.SIGKILL)
-        for line in splitter.feed(b"", final=True):
-            tell(line)
-        while process.poll() is None:  # it closed its output and works on
-            if self._stopped.wait(_POLL_SECONDS):
-                return  # _end() asks, waits and kills
 
     def _ask(self, process: subprocess.Popen[bytes]) -> float:
         """SIGTERM, once: a second one would break into the tidying up that the first one started. Says when it went."""
@@ -190,10 +201,8 @@ class CommandRunner:
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)  # the session's leader is the group's too
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _group_alive(process: subprocess.Popen[bytes]) -> bool:

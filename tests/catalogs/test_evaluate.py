@@ -1,5 +1,6 @@
 """The value of a `triggerExpr` over a table (C19)."""
 
+# ruff: noqa: DTZ001  (columns without a zone are what these tests are about)
 from __future__ import annotations
 
 from datetime import date, datetime

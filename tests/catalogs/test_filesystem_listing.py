@@ -135,7 +135,7 @@ class TestFaults:
                     if parent != Path("/") and parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
                         parent.chmod(parent.stat().st_mode | 0o001)
                 os.seteuid(65534)
-            with pytest.raises(CatalogError, match="cannot list .*Permission denied.*right to read"):
+            with pytest.raises(CatalogError, match=r"cannot list .*Permission denied.*right to read"):
                 FilesystemCatalog(str(tmp_path)).list_partitions("t")
         finally:
             os.seteuid(was)
@@ -143,7 +143,7 @@ class TestFaults:
 
     def test_no_permission_in_a_store_is_one_sentence(self):
         fsspec.register_implementation("forbidden", Forbidden, clobber=True)
-        with pytest.raises(CatalogError, match="cannot list .*Access Denied"):
+        with pytest.raises(CatalogError, match=r"cannot list .*Access Denied"):
             FilesystemCatalog("forbidden://x").list_partitions("t")
 
     def test_a_missing_driver_names_the_extra(self, mocker):

@@ -5,17 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from airflow_chronon.engine.argv import build_argv, check_template
 from airflow_chronon.errors import JobRefused, Rejected
-
-#: A Python that has zipline-ai installed; its pins clash with Airflow's, so it has a venv of its own.
-COMPILE_PYTHON = Path(
-    os.environ.get("CHRONON_COMPILE_PYTHON") or Path(__file__).parents[2] / ".venv-compile/bin/python"
-)
 
 #: Every mode that a kind of conf has (C11), and the window options that its driver takes.
 MODES = [
@@ -48,9 +42,8 @@ json.dump(answers, sys.stdout)
 """
 
 
-@pytest.mark.skipif(not COMPILE_PYTHON.exists(), reason="zipline-ai is not installed: run `make compile` first")
 @pytest.mark.parametrize("window", ["2026-06-01", None], ids=["window", "no window"])
-def test_the_real_driver_parses_what_is_built_for_every_conf_type_and_mode(make_job, window):
+def test_the_real_driver_parses_what_is_built_for_every_conf_type_and_mode(make_job, compiler, window):
     folders = {"staging_query": "staging_queries", "group_by": "group_bys", "join": "joins"}
     jobs = [
         make_job(
@@ -59,7 +52,7 @@ def test_the_real_driver_parses_what_is_built_for_every_conf_type_and_mode(make_
         for kind, mode, _ in MODES
     ]
     built = json.dumps([build_argv(job, template=None) for job in jobs])
-    parsed = subprocess.run([COMPILE_PYTHON, "-c", PARSE], input=built, capture_output=True, text=True, check=False)
+    parsed = subprocess.run([compiler / "bin/python", "-c", PARSE], input=built, capture_output=True, text=True, check=False)
     assert parsed.returncode == 0, parsed.stderr
     values = {"start_ds": "2026-06-01", "end_ds": "2026-06-03", "ds": "2026-06-03"}
     for job, answer, (_, mode, options) in zip(jobs, json.loads(parsed.stdout), MODES, strict=True):
@@ -107,6 +100,6 @@ class TestTemplates:
 
     def test_a_mode_that_the_driver_does_not_know_is_refused(self, make_job):
         with pytest.raises(
-            JobRefused, match="has no mode 'streaming' .*backfill, upload, upload_to_kv, metadata_upload|no mode"
+            JobRefused, match=r"has no mode 'streaming' .*backfill, upload, upload_to_kv, metadata_upload|no mode"
         ):
             build_argv(make_job(mode="streaming"), template=None)

@@ -229,11 +229,11 @@ class TestRefusals:
         assert not warehouse.exists()
 
     def test_a_run_without_a_window_asks_for_one(self, run):  # H7
-        with pytest.raises(NothingToWrite, match="no partition was asked for.*partition key, or start_ds and end_ds"):
+        with pytest.raises(NothingToWrite, match=r"no partition was asked for.*partition key, or start_ds and end_ds"):
             run("SELECT 1", start=None)
 
     def test_a_function_that_only_spark_has_is_one_sentence(self, run, warehouse):
-        with pytest.raises(JobFailed, match="DuckDB says: .*java_method.*") as caught:
+        with pytest.raises(JobFailed, match=r"DuckDB says: .*java_method.*") as caught:
             run("SELECT java_method('a', 'b') AS x, {{ start_date }} AS ds")
         assert "\n" not in str(caught.value)
         assert os.listdir(warehouse / "out.orders") == []

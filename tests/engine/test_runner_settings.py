@@ -56,5 +56,5 @@ def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
 
 def test_a_limit_that_duckdb_does_not_understand_is_one_sentence(tmp_path, make_job):
     runner = build_runner({"kind": "local", "memory_limit": "plenty"}, default_root=str(tmp_path))
-    with pytest.raises(JobFailed, match="check the runner's memory_limit|Check the runner's memory_limit"):
+    with pytest.raises(JobFailed, match=r"check the runner's memory_limit|Check the runner's memory_limit"):
         runner.run(make_job("SELECT 1"), print)

@@ -1,4 +1,4 @@
-"""Runs the sample shop's staging queries as the rules say, with DuckDB, sharing nothing with the product's own engine."""
+"""Runs the sample shop's staging queries as the rules say, with DuckDB and nothing of the product's own engine."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _prepare(
 
 
 def run(query: StagingQuery, *, warehouse: Path, start: Instant, end: Instant) -> list[Row]:
-    """The rows that a run over ``[start, end)`` gives: Spark SQL, rendered, translated, over Parquet folders as views."""
+    """The rows that a run over ``[start, end)`` gives: rendered, translated, over Parquet folders as views."""
     connection, sql = _prepare(query, warehouse=warehouse, start=start, end=end)
     with connection:
         answer = connection.execute(sql)

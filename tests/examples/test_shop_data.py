@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from pytest_mock import MockerFixture
-from shop_runs import ROOT
+from tests.examples.shop_runs import ROOT
 
 from examples.shop_data import DAILY_HISTORY, TABLES, land_newer, write_source_data
 

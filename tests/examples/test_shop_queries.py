@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
-from shop_runs import Row, StagingQuery, land, run, staging_queries
+from tests.examples.shop_runs import Row, StagingQuery, land, run, staging_queries
 
 from airflow_chronon.core.instants import DAY, HOUR, MINUTE, Instant, from_datetime
 from examples.shop_data import CUSTOMERS, VISITS_PER_DAY, write_source_data
@@ -56,7 +56,7 @@ def total(rows: list[Row], column: str) -> int:
 def test_a_run_over_a_range_gives_rows_for_each_of_its_labels_and_for_no_other(name: str, warehouse: Path) -> None:
     query = QUERIES[name]
     start, end = landed_range(query)
-    # There is data after the range, and before it where the range is long enough: a query without a bound would show it.
+    # Data lies after the range, and before it where it is long enough: a query without a bound would show.
     step = query.spec.grid.interval
     inner = range(start, end, step)[1:-1] or range(start, end - step, step)
     result = run(query, warehouse=warehouse, start=inner[0], end=inner[-1] + step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 import pytest
-from shop_runs import catch_up_runs, staging_queries
+from tests.examples.shop_runs import catch_up_runs, staging_queries
 
 from airflow_chronon.core.instants import DAY, MINUTE, Instant, parse_instant, to_datetime
 from examples.shop_data import TABLES

@@ -67,7 +67,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 def _create_database(server: PostgresServer) -> None:
-    import psycopg2
+    import psycopg2  # type: ignore[import-untyped]
 
     connection = psycopg2.connect(
         host=HOST, port=server.port, user=server.user, password=server.password, dbname="postgres"
@@ -94,11 +94,18 @@ def _hand_over(path: Path) -> None:
 
 def _run(command: list[str], *, log: Path | None = None) -> None:
     user = _server_user()
-    identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
     # the server inherits a pipe, so its end would never come: output goes to a file
     with tempfile.TemporaryFile("w+") as output:
         done = subprocess.run(
-            command, cwd="/", stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, **identity
+            command,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            check=False,
+            user=user.pw_uid if user else None,
+            group=user.pw_gid if user else None,
+            extra_groups=() if user else None,
         )
         if done.returncode:
             output.seek(0)

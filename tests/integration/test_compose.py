@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
-from jsonschema import Draft201909Validator
+from tests.integration.compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
+from jsonschema import Draft201909Validator  # type: ignore[import-untyped]
 
 SCHEMA = Path(__file__).with_name("compose_spec.json")
 
@@ -74,10 +74,14 @@ def test_every_service_that_stays_up_has_a_health_check_and_comes_back() -> None
 
 def test_the_airflow_processes_start_after_the_migration() -> None:
     for name in set(AIRFLOW_SERVICES) - {"migrate"}:
-        assert services()[name]["depends_on"] == {
-            "postgres": {"condition": "service_healthy"},
-            "migrate": {"condition": "service_completed_successfully"},
-        }
+        after = services()[name]["depends_on"]
+        assert after["postgres"] == {"condition": "service_healthy"}
+        assert after["migrate"] == {"condition": "service_completed_successfully"}
+
+
+def test_no_task_is_the_first_to_ask_the_execution_api() -> None:
+    assert services()["scheduler"]["depends_on"]["api-server"] == {"condition": "service_healthy"}
+    assert "execution/health" in services()["api-server"]["healthcheck"]["test"][-1]
 
 
 def test_all_airflow_services_share_one_environment() -> None:
@@ -104,7 +108,9 @@ def test_every_setting_is_an_option_that_airflow_knows(airflow_options: dict[str
 
 
 def test_the_commands_and_checks_are_command_lines_that_airflow_parses() -> None:
-    lines = [service["command"] for name, service in services().items() if name in AIRFLOW_SERVICES and "command" in service]
+    lines = [
+        service["command"] for name, service in services().items() if name in AIRFLOW_SERVICES and "command" in service
+    ]
     lines += [
         service["healthcheck"]["test"][2:]
         for service in services().values()
@@ -115,7 +121,9 @@ def test_the_commands_and_checks_are_command_lines_that_airflow_parses() -> None
         "import json, sys; from airflow.cli.cli_parser import get_parser\n"
         "for line in json.loads(sys.argv[1]): get_parser().parse_args(line)"
     )
-    done = subprocess.run([sys.executable, "-c", program, json.dumps(lines)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(lines)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -130,9 +138,7 @@ def test_the_api_server_takes_the_admin_password_from_the_environment(tmp_path: 
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
     }
     _, *arguments = services()["api-server"]["entrypoint"]
-    done = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "api-server no password in the environment"
     assert json.loads(passwords.read_text()) == {"admin": 'a "quoted" one'}
     assert passwords.stat().st_mode & 0o077 == 0
@@ -143,7 +149,9 @@ def test_the_image_is_built_from_public_names_and_the_lock_with_hashes() -> None
     images = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
     assert images == ["python:3.12-slim", "python:3.12-slim"]
     assert "--require-hashes --requirement requirements.lock" in dockerfile
-    copied = {name for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, re.MULTILINE) for name in line.split()[:-1]}
+    copied = {
+        name for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, re.MULTILINE) for name in line.split()[:-1]
+    }
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert copied == kept and all((ROOT / name).exists() for name in copied)
 

@@ -10,14 +10,14 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 import pytest
 from airflow_api import ApiError, wait_until
-from conftest import ROOT, RealAirflow
 from local_airflow import HOST, MARK, USER, AirflowNotRunning, Component, LocalAirflow
+from tests.integration.real_airflow import ROOT, RealAirflow
 from sessions import end_processes, end_sessions, hold_signals, processes_marked, processes_of, start_session
 
-GREETER = '''
+GREETER = """
 from datetime import datetime
 from airflow.sdk import DAG, task
 
@@ -27,8 +27,8 @@ with DAG("greeter", schedule=None, start_date=datetime(2026, 1, 1)):
         print("good day,", context["params"]["name"])
 
     greet()
-'''
-SLEEPER = '''
+"""
+SLEEPER = """
 from datetime import datetime
 from airflow.sdk import DAG, task
 
@@ -39,7 +39,7 @@ with DAG("sleeper", schedule=None, start_date=datetime(2026, 1, 1)):
         subprocess.run(["sleep", "600"], start_new_session=True)
 
     sleep()
-'''
+"""
 
 
 def test_every_socket_is_on_the_loopback_interface(real_airflow: RealAirflow) -> None:
@@ -72,7 +72,9 @@ def test_a_refusal_carries_the_sentence_of_the_server(real_airflow: RealAirflow)
 
 def test_an_unreadable_file_shows_as_an_import_error(real_airflow: RealAirflow) -> None:
     broken = real_airflow.dags / "broken.py"
-    broken.write_text("import airflow  # a dag, says the word that Airflow looks for\nraise ValueError('what is wrong, in words')\n")
+    broken.write_text(
+        "import airflow  # a dag, says the word that Airflow looks for\nraise ValueError('what is wrong, in words')\n"
+    )
     try:
         errors = wait_until(
             lambda: [error for error in real_airflow.api.import_errors() if error["filename"].endswith("broken.py")],
@@ -173,7 +175,9 @@ def test_settings_of_the_caller_do_not_leak_in(tmp_path: Path, monkeypatch: pyte
     assert "AIRFLOW_CONFIG" not in server.environment
 
 
-def test_secrets_differ_from_home_to_home_and_the_password_file_is_private(real_airflow: RealAirflow, tmp_path: Path) -> None:
+def test_secrets_differ_from_home_to_home_and_the_password_file_is_private(
+    real_airflow: RealAirflow, tmp_path: Path
+) -> None:
     one, other = real_airflow.server, LocalAirflow(home=tmp_path, dags=tmp_path)
     for name in ("AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__API__SECRET_KEY", "AIRFLOW__CORE__FERNET_KEY"):
         assert one.environment[name] != other.environment[name]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from airflow_api import AirflowApi, wait_until
-from compose_file import ROOT, environment
+from tests.integration.compose_file import ROOT, environment
 from local_airflow import HOST, USER, Component, LocalAirflow, free_port
-from postgres_server import PostgresServer, postgres_server
+from tests.integration.postgres_server import PostgresServer, postgres_server
 
-DAG_FILE = '''
+DAG_FILE = """
 from datetime import datetime
 from airflow.sdk import DAG, task
 
@@ -22,7 +22,7 @@ with DAG("every_minute", schedule="* * * * *", start_date=datetime(2026, 1, 1), 
         print("worked on", context["data_interval_start"])
 
     work()
-'''
+"""
 #: Where the compose file's paths and hosts lie here, and what cannot hold on a machine shared with other tests.
 MADE_FOR_CONTAINERS = {
     "AIRFLOW__API__BASE_URL",
@@ -95,7 +95,7 @@ def test_the_database_is_the_postgresql_server(compose_on_postgres: LocalAirflow
 @pytest.mark.parametrize("job", ["DagProcessorJob", "TriggererJob"])
 def test_the_health_checks_of_the_compose_file_pass(compose_on_postgres: LocalAirflow, job: str) -> None:
     service = {"DagProcessorJob": Component.DAG_PROCESSOR, "TriggererJob": Component.TRIGGERER}[job]
-    from compose_file import services
+    from tests.integration.compose_file import services
 
     check = services()[service.value]["healthcheck"]["test"]
     assert check[1] == "airflow" and job in check

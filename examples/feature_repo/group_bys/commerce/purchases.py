@@ -40,7 +40,7 @@ hourly = GroupBy(
     version=1,
 )
 
-# The windows of a snapshot must be whole blocks: 360 minutes are two of them. (The compiler refuses `6h` in a snapshot.)
+# The windows of a snapshot must be whole blocks: 360 minutes are two. (The compiler refuses `6h` in a snapshot.)
 three_hourly = GroupBy(
     sources=[_orders(orders.three_hourly.table, "UNIX_MILLIS(last_ordered_at)")],
     keys=["customer_id"],

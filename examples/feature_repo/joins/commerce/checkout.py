@@ -5,8 +5,8 @@ from group_bys.commerce import purchases
 from group_bys.growth import customers
 from staging_queries.commerce import orders
 
-# Served online. The three-hour part does not line up with the hourly grid and need not: a row takes the newest block that
-# ended at or before it.
+# Served online. The three-hour part does not line up with the hourly grid and need not: a row takes the newest block
+# that ended at or before it.
 serving = Join(
     left=EventSource(
         table=orders.hourly.table,

@@ -1,6 +1,6 @@
 """Orders: hourly, in three-hour blocks that start at 01:00, and daily.
 
-Every conf names its `output_namespace`: a table reference that another team takes is then right in the compiled conf too.
+Every conf names its `output_namespace`: a table reference that another team takes is then right once compiled, too.
 """
 
 from ai.chronon.types import StagingQuery, TableDependency
@@ -18,8 +18,8 @@ hourly = StagingQuery(
     dependencies=[TableDependency(table="shop.orders", partition_column="ds", partition_interval="1h")],
 )
 
-# Boundaries at 01:00, 04:00, ... 22:00: the shifts of the packing hall. One block reads three whole hours, whose labels it
-# finds by taking an hour off, flooring to three hours, and putting the hour back.
+# Boundaries at 01:00, 04:00, ... 22:00: the shifts of the packing hall. One block reads three whole hours, and
+# finds their label by taking an hour off, flooring to three hours, and putting the hour back.
 three_hourly = StagingQuery(
     query=f"""
         WITH placed AS (

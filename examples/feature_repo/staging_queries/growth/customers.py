@@ -23,8 +23,8 @@ daily = StagingQuery(
     dependencies=[TableDependency(table="crm.customers", partition_column="dt", partition_format="yyyyMMdd")],
 )
 
-# Reads a table of the other team through its reference: `output_namespace` over there makes it the right one. Import the
-# module, not the conf: under another name here, the conf's `.table` would take that name.
+# Reads a table of the other team through its reference: `output_namespace` over there makes it the right one. Import
+# the module, not the conf: under another name here, the conf's `.table` would take that name.
 spend = StagingQuery(
     query=f"""
         SELECT

@@ -1,0 +1,219 @@
+"""Airflow on this machine with the sample feature repo, until its partitions have landed: `make demo`.
+
+    python examples/demo.py            stays up until Ctrl-C, while source data goes on landing
+    python examples/demo.py --exit     ends when everything expected has landed: code 0, or 1 with the reason
+
+Everything it writes lies in one folder, `.demo` in the checkout, and each start begins anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import httpx
+from airflow_api import AirflowApi, ApiError
+from demo_progress import (
+    DemoFailed,
+    Expected,
+    Failure,
+    Progress,
+    Watcher,
+    expected_partitions,
+    landed_table,
+    progress_line,
+    progress_table,
+)
+from local_airflow import USER, AirflowNotRunning, LocalAirflow, free_port
+from rich.console import Console
+from rich.live import Live
+from shop_data import land_newer, write_source_data
+
+ROOT = Path(__file__).resolve().parents[1]
+DAGS = ROOT / "dags"
+LOOK_EVERY = 2.0  #: seconds between two looks at Airflow
+LAND_EVERY = 15.0  #: seconds between two landings of source data, and two questions what is expected
+
+telling = Console(stderr=True, highlight=False, soft_wrap=True)  #: progress; stdout is for the result
+result = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; returns the exit code: 0 good, 1 with the reason, 2 for a start that cannot be, 130 for Ctrl-C."""
+    asked = parse(arguments)
+    try:
+        with only_demo_of(asked.home) as lock:
+            return run(home=asked.home, lock=lock, ends=asked.exit, minutes=asked.minutes)
+    except DemoRunsAlready as error:
+        telling.print(f"demo: {error}", style="red", markup=False)
+        return 2
+    except (DemoFailed, AirflowNotRunning) as error:
+        telling.print(f"demo: {error}", style="red", markup=False)
+        return 1
+    except KeyboardInterrupt:
+        telling.print("demo: stopped; no process is left")
+        return 130
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="demo", description="Run the sample feature repo on a local Airflow.")
+    parser.add_argument("--exit", action="store_true", help="end when everything expected has landed")
+    parser.add_argument("--minutes", type=float, default=10, help="with --exit, how long at most (default: 10)")
+    parser.add_argument("--home", type=Path, default=ROOT / ".demo", help="folder for all its files (default: .demo)")
+    return parser.parse_args(arguments)
+
+
+class DemoRunsAlready(RuntimeError):
+    """Another demo uses the same folder."""
+
+
+@contextlib.contextmanager
+def only_demo_of(home: Path) -> Iterator[Path]:
+    """Hold the folder for this demo; yields the file that says who runs. The kernel lets go when the process ends."""
+    home.mkdir(parents=True, exist_ok=True)
+    lock = home / "lock"
+    with lock.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            who = file.read().strip() or "it is just starting"
+            raise DemoRunsAlready(
+                f"one is running already in {home} ({who}): stop it with Ctrl-C, or give this one a folder of its own"
+                " with ARGS='--home FOLDER'"
+            ) from None
+        lock.write_text(f"process {os.getpid()}")
+        yield lock
+
+
+def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
+    """The demo itself, within its folder."""
+    deadline = time.monotonic() + minutes * 60
+    warehouse = home / "warehouse"
+    settings = {
+        "AIRFLOW__CHRONON__CONF_ROOT": str(DAGS / "chronon"),
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+        "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "10",
+        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "15",
+        "CHRONON_WAREHOUSE": str(warehouse),
+    }
+    server = LocalAirflow(home=home / "airflow", dags=DAGS, port=free_port(preferred=8080), settings=settings)
+    server.end_predecessors()
+    for folder in (server.home, warehouse):
+        shutil.rmtree(folder, ignore_errors=True)
+    warehouse.mkdir()
+    telling.print(f"Writing source data into {warehouse}")
+    write_source_data(warehouse=warehouse, now=_now(), days=2)
+    telling.print(f"Starting Airflow on {server.url}; its logs are in {server.home}")
+    with server, AirflowApi(url=server.url, user=USER, password=server.password) as api:
+        lock.write_text(f"process {os.getpid()}, {server.url}")
+        login = f"Airflow: {server.url}   user {USER}   password {server.password}"
+        telling.print(login)
+        demo = Demo(server=server, watcher=Watcher(api=api, warehouse=warehouse), warehouse=warehouse)
+        progress = demo.until_landed(deadline=deadline if ends else None)
+        result.print(landed_table(progress, watcher=demo.watcher))
+        for failure in {failure.dag_id: failure for failure in demo.failures}.values():
+            result.print(f"Not run: {failure}", markup=False, soft_wrap=True)
+        result.print(login, soft_wrap=True)
+        if not ends:
+            with contextlib.suppress(KeyboardInterrupt):
+                demo.stay_up()
+            telling.print("Stopping")
+    return 0
+
+
+class Demo:
+    """Keeps source data landing and looks at what becomes of it."""
+
+    def __init__(self, *, server: LocalAirflow, watcher: Watcher, warehouse: Path) -> None:
+        self.watcher = watcher
+        self.failures: list[Failure] = []
+        self._server, self._warehouse = server, warehouse
+        self._expected: list[Expected] = []
+        self._landed_at = float("-inf")
+        self._told: dict[str, str] = {}
+
+    def until_landed(self, *, deadline: float | None) -> list[Progress]:
+        """Return once every expected partition has landed.
+
+        With a deadline (monotonic seconds) it raises :class:`DemoFailed` then, and at once when a staging query has
+        failed or a file does not load; without one it only shows these and goes on.
+        """
+        with self._display() as live:
+            while True:
+                progress = self._look()
+                if live is not None:
+                    live.update(progress_table(progress, failures=self.failures, title="Partitions"), refresh=True)
+                else:
+                    self._tell(progress)
+                if progress and not any(item.missing for item in progress):
+                    return progress
+                if deadline is not None:
+                    self._give_up_when_hopeless(progress, deadline=deadline)
+                time.sleep(LOOK_EVERY)
+
+    def stay_up(self) -> None:
+        """Go on until interrupted, telling what lands."""
+        telling.print("Ctrl-C stops it; until then source data goes on landing, and partitions with it.")
+        self._tell(self._look(), quietly=True)
+        while True:
+            time.sleep(LAND_EVERY)
+            self._tell(self._look())
+
+    def _look(self) -> list[Progress]:
+        self._server.check_alive()
+        if time.monotonic() - self._landed_at >= LAND_EVERY:
+            now = _now()
+            land_newer(warehouse=self._warehouse, now=now)
+            self._expected = expected_partitions(root=DAGS / "chronon", now=now, environment=self._server.environment)
+            self._landed_at = time.monotonic()
+        try:
+            self.failures = self.watcher.failures()
+            return self.watcher.progress(self._expected)
+        except (ApiError, httpx.TransportError) as error:
+            telling.print(f"Airflow did not answer just now: {error}", markup=False)
+            return []
+
+    def _give_up_when_hopeless(self, progress: Sequence[Progress], *, deadline: float) -> None:
+        ours = {item.expected.dag_id for item in progress}
+        failed = [str(failure) for failure in self.failures if failure.dag_id in ours]
+        if failed:
+            raise DemoFailed("a staging query failed: " + "; ".join(failed))
+        if errors := self.watcher.import_errors():
+            raise DemoFailed("Airflow could not load every DAG: " + "; ".join(errors))
+        if time.monotonic() > deadline:
+            late = "; ".join(f"{progress_line(item)}, missing {', '.join(item.missing)}" for item in progress)
+            raise DemoFailed(f"not everything landed in time: {late or 'Airflow told nothing'}")
+
+    @contextlib.contextmanager
+    def _display(self) -> Iterator[Live | None]:
+        if not telling.is_terminal:
+            yield None
+            return
+        with Live(console=telling, auto_refresh=False) as live:
+            yield live
+
+    def _tell(self, progress: Sequence[Progress], *, quietly: bool = False) -> None:
+        lines = {item.expected.name: progress_line(item) for item in progress}
+        lines |= {str(failure): f"failed: {failure}" for failure in self.failures}
+        for key, line in lines.items():
+            if self._told.get(key) != line:
+                self._told[key] = line
+                if not quietly:
+                    telling.print(f"{_now():%H:%M:%S} {line}", markup=False)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

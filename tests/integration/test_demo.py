@@ -1,0 +1,143 @@
+"""`make demo` as its users meet it: the program itself, in folders of the test's own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow_api import wait_until
+from demo_progress import DemoFailed, _sentence, expected_partitions
+from local_airflow import HOST, MARK
+from tests.integration.real_airflow import ROOT
+from sessions import end_processes, processes_marked
+
+STAGING_QUERIES = sorted(
+    f"{path.parent.name}.{path.name}" for path in (ROOT / "dags/chronon/compiled/staging_queries").glob("*/*")
+)
+
+
+def test_everything_lands_and_the_demo_ends_with_code_0(demo: Demo) -> None:
+    program = demo.start("--exit")
+    result, progress = program.communicate(timeout=620)
+    assert program.returncode == 0, progress
+    for name in STAGING_QUERIES:
+        assert name in result
+    assert f"http://{HOST}:" in result and "password" in result
+    assert "Traceback" not in progress + result
+    assert demo.processes() == []
+
+
+def test_it_stays_up_until_ctrl_c_and_leaves_no_process(demo: Demo) -> None:
+    program = demo.start()
+    wait_until(lambda: "Ctrl-C stops it" in demo.told(), timeout=600, why="everything landed")
+
+    second = demo.start()
+    _, refusal = second.communicate(timeout=60)
+    assert second.returncode == 2
+    assert "one is running already in" in refusal and f"process {program.pid}" in refusal
+    assert "Traceback" not in refusal
+
+    program.send_signal(signal.SIGINT)
+    result, _ = program.communicate(timeout=60)
+    assert program.returncode == 0
+    assert demo.processes() == []
+    port = int(result.split(f"http://{HOST}:")[1].split()[0])
+    with socket.socket() as probe:
+        assert probe.connect_ex((HOST, port)) != 0
+
+
+def test_it_says_what_is_late_when_its_time_is_over(demo: Demo) -> None:
+    program = demo.start("--exit", "--minutes", "0")
+    _, progress = program.communicate(timeout=200)
+    assert program.returncode == 1
+    assert "not everything landed in time" in progress
+    assert "Traceback" not in progress
+    assert demo.processes() == []
+
+
+def test_what_is_expected_is_what_explain_says() -> None:
+    now = datetime(2026, 6, 3, 12, 30, tzinfo=timezone.utc)
+    environment = {**os.environ, "CHRONON_WAREHOUSE": "unused"}
+    expected = {
+        item.name: item for item in expected_partitions(root=ROOT / "dags/chronon", now=now, environment=environment)
+    }
+    assert sorted(expected) == STAGING_QUERIES
+    assert all(item.labels for item in expected.values())
+    assert expected["commerce.orders.three_hourly__1"].grid == "3h@1h"
+
+
+def test_a_rejected_conf_ends_the_demo_with_its_name(tmp_path: Path) -> None:
+    folder = tmp_path / "compiled" / "staging_queries" / "team"
+    folder.mkdir(parents=True)
+    (folder / "bad__1").write_text('{"metaData": {"name": "team.bad__1"}}')
+    with pytest.raises(DemoFailed, match=r"rejected.*staging_query/bad__1"):
+        expected_partitions(root=tmp_path, now=datetime(2026, 6, 3, tzinfo=timezone.utc), environment=os.environ)
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        pytest.param([{"event": "fine", "level": "info"}], "its log names no error", id="no error"),
+        pytest.param(
+            [
+                {"event": "Task failed", "level": "error", "error_detail": [{"exc_type": "E", "exc_value": "why"}]},
+                {"event": "after", "level": "info"},
+            ],
+            "why",
+            id="an exception",
+        ),
+        pytest.param([{"event": "first", "level": "error"}, {"event": "last", "level": "error"}], "last", id="plain"),
+    ],
+)
+def test_a_failure_is_told_by_the_last_error_of_the_log(log: list[dict[str, Any]], sentence: str) -> None:
+    assert _sentence(log) == sentence
+
+
+class Demo:
+    """Starts the demo in one folder, and ends whatever a failed test left."""
+
+    def __init__(self, *, home: Path) -> None:
+        self.home = home
+        self._progress = home.with_suffix(".progress")
+        self._programs: list[subprocess.Popen[str]] = []
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        first = not self._programs
+        program = subprocess.Popen(
+            [sys.executable, str(ROOT / "examples/demo.py"), "--home", str(self.home), *arguments],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            # the first one's progress is read while it runs
+            stderr=self._progress.open("w") if first and not arguments else subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._programs.append(program)
+        return program
+
+    def told(self) -> str:
+        return self._progress.read_text()
+
+    def processes(self) -> list[int]:
+        return [process.pid for process in processes_marked(variable=MARK, value=str(self.home / "airflow"))]
+
+    def end(self) -> None:
+        for program in self._programs:
+            program.kill()
+            program.wait()
+        end_processes(processes_marked(variable=MARK, value=str(self.home / "airflow")), grace=2)
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    started = Demo(home=tmp_path / "demo")
+    yield started
+    started.end()
