@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import brute_force as plain
 import pytest
-from conftest import DAILY, HOURLY, THREE_HOURLY, Warehouse, aggregation, events, group_by, join
-from hypothesis import HealthCheck, given, settings
+import tests.engine.local.brute_force as plain
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.engine.local.warehouse import DAILY, HOURLY, THREE_HOURLY, Warehouse, aggregation, events, group_by, join
 
 from airflow_chronon.core.instants import DAY, HOUR, iso, parse_instant
 from airflow_chronon.core.labels import PartitionSpec
 
-SLOW = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+#: One example computes a hundred columns for several users and moments, so a few say much; shrinking would take an hour.
+FEW = settings(max_examples=3, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
+MANY = settings(FEW, max_examples=60)
 ORIGIN = parse_instant("2026-06-01T01:00") * 1000
 HOUR_MS = HOUR * 1000
 COLUMNS = {"user": "INTEGER", "ts_ms": "BIGINT", "number": "BIGINT", "real": "DOUBLE", "word": "VARCHAR", "kind": "VARCHAR"}
@@ -26,14 +28,16 @@ SUFFIXES = (
     "first3 top3 bottom3 histogram approx_frequent_k approx_heavy_hitters_k unique_top_k"
 ).split()
 
-#: Minutes from the origin, often exactly on a boundary of an hour, or a millisecond beside one.
+USERS = (1, 2, 3, 4)
+
+#: Milliseconds from the origin, often exactly on a boundary of an hour, or a millisecond beside one.
 TIMES = st.one_of(
     st.integers(0, 24 * HOUR_MS - 1),
     st.builds(lambda hour, beside: max(0, hour * HOUR_MS + beside), st.integers(0, 23), st.sampled_from((-1, 0, 1))),
 )
 ROWS = st.lists(
     st.tuples(
-        st.sampled_from((1, 2, None)),
+        st.sampled_from((*USERS, None)),
         TIMES,
         st.one_of(st.none(), st.integers(-5, 5)),
         st.one_of(st.none(), st.sampled_from((0.1, 0.2, 0.3, -1e9, 1e-3, 7.25))),
@@ -41,7 +45,8 @@ ROWS = st.lists(
         st.sampled_from(("x", "y", None)),
         st.sampled_from((0, 0, 0, 1)),  # how many partitions late it lands
     ),
-    max_size=25,
+    min_size=20,
+    max_size=90,
 )
 
 
@@ -102,7 +107,7 @@ def snapshot_rows(warehouse: Warehouse, table: str, label: str) -> dict[Any, dic
     return {row.pop("user"): row for row in rows}
 
 
-@pytest.mark.parametrize(
+GRIDS = pytest.mark.parametrize(
     ("own", "of_source", "windows"),
     [
         pytest.param(THREE_HOURLY, HOURLY, ("180m", "6h"), id="3h@1h over hours, windows"),
@@ -110,12 +115,53 @@ def snapshot_rows(warehouse: Warehouse, table: str, label: str) -> dict[Any, dic
         pytest.param(DAILY, HOURLY, ("1d",), id="days over hours"),
     ],
 )
-@SLOW
+WINDOWS = pytest.mark.parametrize(
+    "windows", [pytest.param(("60m", "2h"), id="windows"), pytest.param((), id="no windows")]
+)
+ASKED = st.lists(st.tuples(st.sampled_from((*USERS, None)), TIMES), min_size=10, max_size=30)
+
+
+@GRIDS
+@FEW
 @given(rows=ROWS)
 def test_snapshots_are_what_plain_python_computes(
     own: PartitionSpec, of_source: PartitionSpec, windows: tuple[str, ...], rows: Any, scratch: Callable[[], Warehouse]
 ) -> None:  # C8, C16
-    warehouse = scratch()
+    check_snapshots(scratch(), rows, own=own, of_source=of_source, windows=windows)
+
+
+@pytest.mark.soak
+@GRIDS
+@MANY
+@given(rows=ROWS)
+def test_many_snapshots_are_what_plain_python_computes(
+    own: PartitionSpec, of_source: PartitionSpec, windows: tuple[str, ...], rows: Any, scratch: Callable[[], Warehouse]
+) -> None:  # C8, C16
+    check_snapshots(scratch(), rows, own=own, of_source=of_source, windows=windows)
+
+
+@WINDOWS
+@FEW
+@given(rows=ROWS, asked=ASKED)
+def test_temporal_parts_are_what_plain_python_computes(
+    windows: tuple[str, ...], rows: Any, asked: Any, scratch: Callable[[], Warehouse]
+) -> None:  # C21
+    check_temporal(scratch(), rows, asked, windows=windows)
+
+
+@pytest.mark.soak
+@WINDOWS
+@MANY
+@given(rows=ROWS, asked=ASKED)
+def test_many_temporal_parts_are_what_plain_python_computes(
+    windows: tuple[str, ...], rows: Any, asked: Any, scratch: Callable[[], Warehouse]
+) -> None:  # C21
+    check_temporal(scratch(), rows, asked, windows=windows)
+
+
+def check_snapshots(
+    warehouse: Warehouse, rows: Any, *, own: PartitionSpec, of_source: PartitionSpec, windows: tuple[str, ...]
+) -> None:
     found = land(warehouse, rows, of_source)
     document = group_by(source(of_source), aggregations=aggregations(*windows), spec=own)
     start = own.grid.floor(ORIGIN // 1000)
@@ -128,7 +174,7 @@ def test_snapshots_are_what_plain_python_computes(
             column: [e for e in of if e.start < moment and (longest is None or e.end > moment - longest)]
             for column, of in found.items()
         }
-        wanted = {user: expected(readable, windows or (None,), moment, user) for user in (1, 2)}
+        wanted = {user: expected(readable, windows or (None,), moment, user) for user in USERS}
         wanted = {user: row for user, row in wanted.items() if any(value is not None for value in row.values())}
         computed = snapshot_rows(warehouse, table, own.label(at))
         assert computed.keys() == wanted.keys()
@@ -136,13 +182,7 @@ def test_snapshots_are_what_plain_python_computes(
             assert differences(computed[user], row) == {}
 
 
-@pytest.mark.parametrize("windows", [pytest.param(("60m", "2h"), id="windows"), pytest.param((), id="no windows")])
-@SLOW
-@given(rows=ROWS, asked=st.lists(st.tuples(st.sampled_from((1, 2, None)), TIMES), min_size=1, max_size=12))
-def test_temporal_parts_are_what_plain_python_computes(
-    windows: tuple[str, ...], rows: Any, asked: Any, scratch: Callable[[], Warehouse]
-) -> None:  # C21
-    warehouse = scratch()
+def check_temporal(warehouse: Warehouse, rows: Any, asked: Any, *, windows: tuple[str, ...]) -> None:
     found = land(warehouse, rows, HOURLY)
     by_hour: dict[str, list[Any]] = {}
     for number, (user, offset) in enumerate(asked):
