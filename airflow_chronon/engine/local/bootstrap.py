@@ -1,7 +1,7 @@
 """Bootstrap parts of a Join: features that another table already holds, taken for the rows whose keys it has.
 
-A value that a bootstrap table holds wins over the computed one, and an earlier part over a later one; where it holds null
-the feature is computed. A key that a table holds twice takes its newest partition.
+A value that a bootstrap table holds wins over the computed one, and an earlier part over a later one; where it holds
+null the feature is computed. A key that a table holds twice takes its newest partition.
 """
 
 from __future__ import annotations
@@ -50,16 +50,25 @@ class BootstrapRows:
         """The rows that the left's partitions read, one per key; only columns that are features of the Join count."""
         for key in self.keys:
             if key not in left.columns:
-                raise refused(self.job, f"{self.field}.keyColumns", f"the left has no column {key!r}", "select it in the left")
+                raise refused(
+                    self.job, f"{self.field}.keyColumns", f"the left has no column {key!r}", "select it in the left"
+                )
         selects = self.part.query.selects
         columns = None if selects is None else tuple(dict.fromkeys((*self.keys, *selects)))
-        rows = SourceRows(self.inputs[self.field][0], self.part.query, self.field, Reading.CLOSED, columns, reach=0, step=left.step)
-        ends = [row[0] for row in reader.connection.execute(f"SELECT DISTINCT {identifier(END)} FROM {left.name}").fetchall()]
+        rows = SourceRows(
+            self.inputs[self.field][0], self.part.query, self.field, Reading.CLOSED, columns, reach=0, step=left.step
+        )
+        ends = [
+            row[0]
+            for row in reader.connection.execute(f"SELECT DISTINCT {identifier(END)} FROM {left.name}").fetchall()
+        ]
         bound = reader.bind(rows, sorted(ends))
         kept = [name for name in features if name in bound.columns]
         missing = [key for key in self.keys if key not in bound.columns]
         if missing:
-            raise refused(self.job, f"{self.field}.keyColumns", f"{self.part.table} has no column {missing[0]!r}", "select it")
+            raise refused(
+                self.job, f"{self.field}.keyColumns", f"{self.part.table} has no column {missing[0]!r}", "select it"
+            )
         name = identifier(reader.fresh_name())
         keys = ", ".join(f"rows.{identifier(key)}" for key in self.keys)
         values = "".join(f", rows.{identifier(column)}" for column in kept)

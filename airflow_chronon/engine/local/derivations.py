@@ -27,7 +27,13 @@ class Derivations:
 
     @classmethod
     def read(
-        cls, derivations: Sequence[Derivation] | None, *, ids: Sequence[str], values: Sequence[str], job: JobRequest, field: str
+        cls,
+        derivations: Sequence[Derivation] | None,
+        *,
+        ids: Sequence[str],
+        values: Sequence[str],
+        job: JobRequest,
+        field: str,
     ) -> Derivations:
         """``ids`` and ``values`` are the base columns. Raises :class:`airflow_chronon.errors.JobRefused`."""
         if not derivations:

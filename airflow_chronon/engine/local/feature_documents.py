@@ -13,6 +13,7 @@ from airflow_chronon.core.documents import (
     BootstrapPart,
     EntitySource,
     EventSource,
+    Flag,
     GroupBy,
     Join,
     JoinPart,
@@ -22,13 +23,13 @@ from airflow_chronon.core.documents import (
     Source,
     Window,
 )
-from airflow_chronon.core.documents import (
-    Flag as Flag,
-)
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
 
 _Model = TypeVar("_Model", bound=BaseModel)
+
+
+_ATTRIBUTES = {"joinSource": "join_source", "modelTransforms": "model_transforms"}
 
 
 class Operation(IntEnum):
@@ -104,7 +105,10 @@ class FeatureSource(Source):
         return self.entities is not None
 
     def _has(self, name: str) -> bool:
-        return getattr(self, {"joinSource": "join_source", "modelTransforms": "model_transforms"}.get(name, name)) is not None
+        return (
+            getattr(self, {"joinSource": "join_source", "modelTransforms": "model_transforms"}.get(name, name))
+            is not None
+        )
 
 
 class FeatureAggregation(Aggregation):
@@ -121,7 +125,7 @@ class Derivation(BaseModel):
 
 
 class FeatureGroupBy(GroupBy):
-    sources: tuple[FeatureSource, ...] = Field(min_length=1)  # type: ignore[assignment]
+    sources: tuple[FeatureSource, ...] = Field(min_length=1)
     key_columns: tuple[str, ...]
     aggregations: tuple[FeatureAggregation, ...] | None = None
     derivations: tuple[Derivation, ...] | None = None
@@ -158,12 +162,12 @@ class FeatureJoin(Join):
 
 
 def read_group_by(job: JobRequest) -> FeatureGroupBy:
-    """The GroupBy of a job. Raises :class:`airflow_chronon.errors.JobRefused` naming the first field that is not right."""
+    """The GroupBy of a job. Raises :class:`airflow_chronon.errors.JobRefused` naming the first field that is wrong."""
     return _read(job, FeatureGroupBy, job.document)
 
 
 def read_join(job: JobRequest) -> FeatureJoin:
-    """The Join of a job. Raises :class:`airflow_chronon.errors.JobRefused` naming the first field that is not right."""
+    """The Join of a job. Raises :class:`airflow_chronon.errors.JobRefused` naming the first field that is wrong."""
     return _read(job, FeatureJoin, job.document)
 
 

@@ -73,13 +73,24 @@ class GroupByRows:
         """The rows of all sources in one relation, stored when it is read more than once."""
         return reader.unite([reader.bind(rows, moments) for rows in sources], materialise=len(moments) > 1)
 
-    def features_sql(self, rows: BoundRows, *, keys: tuple[str, ...], names: tuple[str, ...], moment: str) -> FeatureSql:
+    def features_sql(
+        self, rows: BoundRows, *, keys: tuple[str, ...], names: tuple[str, ...], moment: str
+    ) -> FeatureSql:
         """The SQL of the features. Raises :class:`JobRefused` for the first operation that its input does not suit."""
         sql = FeatureSql(self.features, rows.types, keys, names, moment, is_bounded=not self.is_entities)
         for name, problem in sql.check().items():
-            index = next(i for i, a in enumerate(self.group_by.aggregations or ()) if name in {f.name for f in self.features if f.aggregation is a})
+            index = next(
+                i
+                for i, a in enumerate(self.group_by.aggregations or ())
+                if name in {f.name for f in self.features if f.aggregation is a}
+            )
             column = self.features[[f.name for f in self.features].index(name)].aggregation.input_column
-            raise refused(self.job, f"{self.where}aggregations[{index}]", f"the column {name} cannot be computed from {column!r}: {problem}", "change the operation or the source's select")
+            raise refused(
+                self.job,
+                f"{self.where}aggregations[{index}]",
+                f"the column {name} cannot be computed from {column!r}: {problem}",
+                "change the operation or the source's select",
+            )
         return sql
 
     def _rows(self, index: int, reading: Reading, *, step: int) -> SourceRows:
@@ -112,7 +123,9 @@ class GroupByRows:
             if source.model_transforms is not None:
                 raise refused(self.job, place, "the embedded engine runs no models")
             if source.is_entities is not self.is_entities:
-                raise refused(self.job, place, "the sources mix events and entities", "give the GroupBy one kind of sources")
+                raise refused(
+                    self.job, place, "the sources mix events and entities", "give the GroupBy one kind of sources"
+                )
             if not self.inputs.get(f"{place}.query"):
                 raise refused(self.job, place, "its table is not known", "check the conf with airflow-chronon check")
             check_query(self.job, source.query, f"{place}.query")

@@ -16,7 +16,6 @@ from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import ChrononError, JobRefused, Rejected
 
-
 Inputs: TypeAlias = Mapping[str, tuple[TableDependency, ...]]
 
 

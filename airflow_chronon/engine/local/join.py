@@ -82,7 +82,9 @@ class JoinBackfill:
 
     def _features(self, job: JobRequest, left: LeftRows, parts: Sequence[PartTable]) -> list[str]:
         """The parts' columns. A Join in which two columns share a name is refused."""
-        taken = {name.casefold(): "the left" for name in left.columns} | {job.spec.column.casefold(): "the partition column"}
+        taken = {name.casefold(): "the left" for name in left.columns} | {
+            job.spec.column.casefold(): "the partition column"
+        }
         features = []
         for index, part in enumerate(parts):
             for name in part.columns:
@@ -100,7 +102,9 @@ class JoinBackfill:
         derived = Derivations.read(
             self._join.derivations, ids=(*left.columns, job.spec.column), values=features, job=job, field="derivations"
         )
-        session.connection.execute(f"CREATE OR REPLACE TEMPORARY TABLE {_DERIVED} AS SELECT {derived.select} FROM {RESULT}")
+        session.connection.execute(
+            f"CREATE OR REPLACE TEMPORARY TABLE {_DERIVED} AS SELECT {derived.select} FROM {RESULT}"
+        )
         return derived.columns
 
 

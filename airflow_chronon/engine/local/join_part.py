@@ -98,12 +98,16 @@ class JoinPartRows:
         theirs = ", ".join(f"l.{identifier(key)}" for key in self.part.left_keys)
         for index, end in enumerate(ends or [0]):
             asked = f"({mine}) IN (SELECT {theirs} FROM {left.name} AS l WHERE {bound_to} = {end * 1000})"
-            query = f"SELECT *, {end * 1000}::BIGINT AS {identifier(_MOMENT)} FROM ({snapshots.query(end, restrict=asked)})"
+            query = (
+                f"SELECT *, {end * 1000}::BIGINT AS {identifier(_MOMENT)} FROM ({snapshots.query(end, restrict=asked)})"
+            )
             verb = f"INSERT INTO {name}" if index else f"CREATE TEMPORARY TABLE {name} AS"
             reader.connection.execute(f"{verb} {query}")
         if not self.part.group_by.aggregations:
             self._check_single(name, reader)
-        on = [f"l.{identifier(k)} = {{alias}}.{identifier(own)}" for k, own in zip(self.part.left_keys, keys, strict=True)]
+        on = [
+            f"l.{identifier(k)} = {{alias}}.{identifier(own)}" for k, own in zip(self.part.left_keys, keys, strict=True)
+        ]
         return PartTable(
             name,
             self._named(snapshots.derived),
@@ -125,7 +129,10 @@ class JoinPartRows:
     def _events(self, left: LeftRows, reader: SourceReader) -> PartTable:
         """Point in time: for a row at ``t`` the events in ``[t - window, t)``, from partitions that had closed."""
         of = self.rows
-        ends = [row[0] for row in reader.connection.execute(f"SELECT DISTINCT {identifier(END)} FROM {left.name}").fetchall()]
+        ends = [
+            row[0]
+            for row in reader.connection.execute(f"SELECT DISTINCT {identifier(END)} FROM {left.name}").fetchall()
+        ]
         bound = of.read(reader, of.temporal_sources(step=left.step), sorted(ends))
         self._check_types(left, bound.types)
         moments = self._moments(left, reader)
@@ -187,4 +194,3 @@ class JoinPartRows:
         own = group_by.meta_data.name.replace(".", "_") if self.join.use_long_names else "_".join(self.rows.keys)
         prefix = f"{self.part.prefix}_{own}_" if self.part.prefix else f"{own}_"
         return {f"{prefix}{name}": name for name in derived.columns if name not in hidden}
-

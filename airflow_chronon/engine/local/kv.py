@@ -1,7 +1,7 @@
 """The store of served features: one SQLite file that a person can query.
 
-``features`` holds the newest upload of every dataset, replaced as a whole, so that a reader sees one partition's values or
-the next one's; ``uploads`` says which partition that is; ``metadata`` holds the Joins that are served.
+``features`` holds the newest upload of every dataset, replaced as a whole, so that a reader sees one partition's values
+or the next one's; ``uploads`` says which partition that is; ``metadata`` holds the Joins that are served.
 """
 
 from __future__ import annotations
@@ -88,13 +88,17 @@ class UploadToKv:
         query = f"SELECT key_json, value_json FROM read_parquet({literal(str(path))}, hive_partitioning = false)"
         rows = _fetched(session, query)
         try:
-            newer = self.store.put(job.name, label, ends_at=job.spec.start_of(label) + job.spec.grid.interval, rows=rows)
+            newer = self.store.put(
+                job.name, label, ends_at=job.spec.start_of(label) + job.spec.grid.interval, rows=rows
+            )
         except sqlite3.Error as error:
             raise _store_failed(job, self.store, error) from error
         if newer is None:
             session.log(f"{self.store.path}: {job.name} serves {job.spec.column}={label}")
         else:
-            session.log(f"{self.store.path}: {job.name} serves {newer} already, which is newer than {label}: nothing to do")
+            session.log(
+                f"{self.store.path}: {job.name} serves {newer} already, which is newer than {label}: nothing to do"
+            )
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Each operation of Chronon as DuckDB's SQL: one aggregate, and what remains to be done with its value.
 
-Nulls are never counted, and an operation that saw no value gives null, as in Chronon (COUNT too). Where two values share
-one time, FIRST and FIRST_K take the smaller one first, LAST and LAST_K the larger one: the answer must not depend on the
-order of the rows. For the same reason sums over floating-point numbers add them in order.
+Nulls are never counted, and an operation that saw no value gives null, as in Chronon (COUNT too). Where two values
+share one time, FIRST and FIRST_K take the smaller one first, LAST and LAST_K the larger one: the answer must not depend
+on the order of the rows. For the same reason sums over floating-point numbers add them in order.
 """
 
 from __future__ import annotations
@@ -73,7 +73,14 @@ def aggregate(operation: Operation, value: Value, arguments: Mapping[str, str]) 
 
 _TIMED = frozenset({Operation.FIRST, Operation.LAST, Operation.FIRST_K, Operation.LAST_K})
 _NUMERIC = frozenset(
-    {Operation.SUM, Operation.AVERAGE, Operation.VARIANCE, Operation.SKEW, Operation.KURTOSIS, Operation.APPROX_PERCENTILE}
+    {
+        Operation.SUM,
+        Operation.AVERAGE,
+        Operation.VARIANCE,
+        Operation.SKEW,
+        Operation.KURTOSIS,
+        Operation.APPROX_PERCENTILE,
+    }
 )
 _ORDERED = frozenset({Operation.MIN, Operation.MAX, Operation.TOP_K, Operation.BOTTOM_K})
 
@@ -90,14 +97,18 @@ def _check(operation: Operation, value: Value) -> None:
     if kind is ValueKind.NESTED:
         is_ranked = operation is Operation.UNIQUE_TOP_K and value.type.startswith("STRUCT")
         if operation not in _TIMED and not (is_ranked and "sort_key" in value.type and "unique_id" in value.type):
-            raise IllegalOperation(f"it holds {kind.value}, over which the embedded engine computes only FIRST and LAST")
+            raise IllegalOperation(
+                f"it holds {kind.value}, over which the embedded engine computes only FIRST and LAST"
+            )
     allowed: tuple[ValueKind, ...] = tuple(ValueKind)
     if operation in _NUMERIC:
         allowed = (ValueKind.INTEGER, ValueKind.REAL) + ((ValueKind.BOOLEAN,) if operation is Operation.SUM else ())
     elif operation in _ORDERED:
         allowed = (ValueKind.INTEGER, ValueKind.REAL, ValueKind.TEXT)
     if kind not in allowed:
-        raise IllegalOperation(f"it holds {kind.value}, and {operation.name} needs {' or '.join(k.value for k in allowed)}")
+        raise IllegalOperation(
+            f"it holds {kind.value}, and {operation.name} needs {' or '.join(k.value for k in allowed)}"
+        )
 
 
 def _k(arguments: Mapping[str, str], *, default: int | None = None) -> int:
@@ -131,7 +142,7 @@ def _real(value: Value) -> str:
     return f"CAST({value.sql} AS DOUBLE)"
 
 
-#: The mean, the number and the central moments of a sorted list. Equal values have no spread, whatever the mean rounds to.
+#: The mean and the central moments of a sorted list. Equal values have no spread, whatever their mean rounds to.
 _MEAN = "(list_sum({0}) / len({0}))"
 _MOMENT = "list_sum([pow(x - " + _MEAN + ", %d) for x in {0}])"
 _NO_SPREAD = "{0}[1] = {0}[-1]"
@@ -179,7 +190,7 @@ def _frequent(value: Value, arguments: Mapping[str, str]) -> Aggregate:
 
 
 def _counts(value: Value, k: int, number: str) -> Aggregate:
-    """Text to number of occurrences, keys in order; with ``k`` the most frequent ones, of equals those that sort first."""
+    """Text to number of occurrences, keys in order; with ``k`` the most frequent, of equals those that sort first."""
     call = f"CAST(histogram(CAST({value.sql} AS VARCHAR)) AS MAP(VARCHAR, {number}))"
     if not k:
         return Aggregate(call)
@@ -191,10 +202,16 @@ def _counts(value: Value, k: int, number: str) -> Aggregate:
 def _unique_top(value: Value, arguments: Mapping[str, str]) -> Aggregate:
     k = _k(arguments)
     if value.kind is not ValueKind.NESTED:
-        return Aggregate(f"list(DISTINCT {value.sql} ORDER BY {value.sql} DESC) FILTER ({value.sql} IS NOT NULL)", f"{{0}}[:{k}]")
-    ranked = f"ORDER BY struct_extract({value.sql}, 'sort_key') DESC, struct_extract({value.sql}, 'unique_id'), {value.sql}"
+        return Aggregate(
+            f"list(DISTINCT {value.sql} ORDER BY {value.sql} DESC) FILTER ({value.sql} IS NOT NULL)", f"{{0}}[:{k}]"
+        )
+    ranked = (
+        f"ORDER BY struct_extract({value.sql}, 'sort_key') DESC, struct_extract({value.sql}, 'unique_id'), {value.sql}"
+    )
     first = "list_position([y.unique_id for y in {0}], x.unique_id) = i"
-    return Aggregate(f"list({value.sql} {ranked}) FILTER ({value.sql} IS NOT NULL)", f"[x for x, i in {{0}} if {first}][:{k}]")
+    return Aggregate(
+        f"list({value.sql} {ranked}) FILTER ({value.sql} IS NOT NULL)", f"[x for x, i in {{0}} if {first}][:{k}]"
+    )
 
 
 _BUILDERS: Mapping[Operation, Callable[[Value, Mapping[str, str]], Aggregate]] = {

@@ -52,7 +52,9 @@ def _partition_column(names: list[str], job: JobRequest) -> str:
     raise JobFailed(Fault("C7", "query", message, f"select the partition's label AS {job.spec.column}"), conf=job.conf)
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, job: JobRequest, relation: str, column: str) -> dict[PartitionKey, int]:
+def _rows(
+    connection: duckdb.DuckDBPyConnection, job: JobRequest, relation: str, column: str
+) -> dict[PartitionKey, int]:
     labels = job.partitions
     counted = f"SELECT {_text(column)}, count(*) FROM {relation} GROUP BY 1 ORDER BY 1 NULLS FIRST"
     found: dict[str | None, int] = dict(connection.execute(counted).fetchall())

@@ -129,7 +129,9 @@ class LocalRunner:
         fault = Fault("runner", "", f"the embedded engine has no mode {job.mode!r} for {kind}", ON_SPARK)
         raise JobRefused(fault, conf=job.conf)
 
-    def _work(self, job: JobRequest, work: Computation | Action, connection: duckdb.DuckDBPyConnection, log: Log) -> None:
+    def _work(
+        self, job: JobRequest, work: Computation | Action, connection: duckdb.DuckDBPyConnection, log: Log
+    ) -> None:
         import duckdb
 
         storage = LocalStorage(Path(self.warehouse).expanduser().absolute())

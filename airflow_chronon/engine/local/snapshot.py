@@ -1,7 +1,7 @@
 """Snapshots: the features of every key as of one instant, the end of a partition (C8).
 
-The same code makes the partitions of a GroupBy's own table and the snapshots that a Join's parts bind to, so that the two
-can never differ. Every window is half open: an event exactly at the end belongs to the next partition.
+The same code makes the partitions of a GroupBy's own table and the snapshots that a Join's parts bind to, so that the
+two can never differ. Every window is half open: an event exactly at the end belongs to the next partition.
 """
 
 from __future__ import annotations

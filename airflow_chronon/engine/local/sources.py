@@ -6,8 +6,9 @@ rows. So every row carries two instants, and is read for a moment ``m`` when ``v
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING
@@ -54,7 +55,7 @@ class SourceRows:
     reach: int | None  #: milliseconds that the largest window reaches back; None: without bound
     step: int = 0  #: milliseconds of the consumer's partition; counts for ``CLOSED`` only
     time: str | None = None  #: the expression of the rows' time, in Spark's words
-    extra: Mapping[str, str] = field(default_factory=dict)  #: more columns and their expressions
+    extra: Mapping[str, str] = dataclasses.field(default_factory=dict)  #: more columns and their expressions
 
     def validity(self, start: Instant, end: Instant) -> tuple[int, int]:
         """``(valid from, valid to)`` in milliseconds of a partition ``[start, end)``; a lag moves both."""
@@ -175,19 +176,21 @@ class SourceReader:
                 files, labels, validity = [f"{root}/{paths[0][0]}"], ["\0"], [(0, 0, 0)]
             at = f"list_position([{', '.join(map(literal, labels))}], {identifier(rows.table.column)})"
             stamps = ", ".join(
-                f"list_extract([{', '.join(str(of[place]) for of in validity)}]::BIGINT[], {at}) AS {identifier(column)}"
+                f"list_extract([{', '.join(str(of[place]) for of in validity)}]::BIGINT[], {at}) "
+                f"AS {identifier(column)}"
                 for place, column in enumerate((VALID_FROM, VALID_TO, CLOSES))
             )
         by_name = str(self._by_name).lower()
         listed = ", ".join(literal(_unglobbed(path)) for path in files)
-        scan = f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false, union_by_name = {by_name})"
+        options = f"hive_partitioning = true, hive_types_autocast = false, union_by_name = {by_name}"
+        scan = f"read_parquet([{listed}], {options})"
         where = f" WHERE {identifier(VALID_FROM)} IS NOT NULL"
         self._session.connection.execute(
             f'CREATE VIEW "main".{identifier(name)} AS SELECT * FROM (SELECT *, {stamps} FROM {scan}){where}'
         )
 
     def _time_partitioned(self, rows: SourceRows) -> str:
-        """The instants of a table without labels: each value of its time column is a partition of one millisecond (C18)."""
+        """The instants of a table without labels: each value of its time column is a partition of its own (C18)."""
         column = identifier(rows.table.column)
         value = f"epoch_ms(CAST({column} AS TIMESTAMP))"
         first, last = rows.validity(0, 0)
@@ -221,7 +224,9 @@ class SourceReader:
             labelled.append((path, label))
         return sorted(labelled, key=lambda pair: (pair[1], pair[0]), reverse=True)
 
-    def _needed(self, rows: SourceRows, paths: Iterable[tuple[str, str]], moments: Sequence[int]) -> list[tuple[str, str]]:
+    def _needed(
+        self, rows: SourceRows, paths: Iterable[tuple[str, str]], moments: Sequence[int]
+    ) -> list[tuple[str, str]]:
         if not moments:
             return []
         needed: dict[str, bool] = {}
@@ -242,7 +247,9 @@ class SourceReader:
         try:
             start = spec.start_of(label)
         except IllegalLabel as error:
-            problem = f"{rows.table.table} holds a partition that is none of its grid {spec.grid}: {error.fault.message}"
+            problem = (
+                f"{rows.table.table} holds a partition that is none of its grid {spec.grid}: {error.fault.message}"
+            )
             remedy = "declare the table's partition_interval, partition_offset and partition_format"
             raise refused(self._job, rows.field, problem, remedy, rule="C7") from error
         end = start + spec.grid.interval

@@ -1,7 +1,7 @@
 """Entities point in time: the newest snapshot at or before a row's time, and the mutations from there to the row (C21).
 
-A mutation comes as rows: one that is a reversal takes a row away, one that is not adds one. What counts for a moment is the
-multiset of rows that remains.
+A mutation comes as rows: one that is a reversal takes a row away, one that is not adds one. What counts for a moment is
+the multiset of rows that remains.
 """
 
 from __future__ import annotations
@@ -45,9 +45,16 @@ class TemporalEntities:
         for index, source in enumerate(of.group_by.sources):
             place = of.source_field(index)
             if source.entities is None or not source.entities.mutation_table:
-                raise refused(of.job, place, "entities point in time need a mutation table", "set mutationTable, or accuracy SNAPSHOT")
+                raise refused(
+                    of.job,
+                    place,
+                    "entities point in time need a mutation table",
+                    "set mutationTable, or accuracy SNAPSHOT",
+                )
             if len(of.inputs.get(f"{place}.query", ())) != 2:
-                raise refused(of.job, place, "its mutation table is not known", "check the conf with airflow-chronon check")
+                raise refused(
+                    of.job, place, "its mutation table is not known", "check the conf with airflow-chronon check"
+                )
 
     def _mutations(self, index: int, left: LeftRows) -> SourceRows:
         of = self._of
@@ -80,7 +87,10 @@ class TemporalEntities:
         snapshot, at, end = (f"m.{identifier(name)}" for name in (self.SNAPSHOT, moment, closed))
         changed, undone = f"rows.{identifier(_CHANGED)}", f"rows.{identifier(_REVERSED)}"
         valid = f"rows.{identifier(VALID_FROM)} < {{}} AND {{}} <= rows.{identifier(VALID_TO)}"
-        stood = f"SELECT {named}{values}, 1 AS n FROM {moments} AS m JOIN {self.rows.name} AS rows ON {same} AND {valid.format(snapshot, snapshot)}"
+        stood = (
+            f"SELECT {named}{values}, 1 AS n FROM {moments} AS m JOIN {self.rows.name} AS rows "
+            f"ON {same} AND {valid.format(snapshot, snapshot)}"
+        )
         moved = (
             f"SELECT {named}{values}, CASE WHEN CAST({undone} AS BOOLEAN) THEN -1 ELSE 1 END AS n FROM {moments} AS m "
             f"JOIN {self._changes.name} AS rows ON {same} AND {valid.format(end, end)} "

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from airflow_chronon.core.instants import HOUR, parse_instant
+from airflow_chronon.errors import JobFailed
 from tests.engine.local.warehouse import (
     DAILY,
     HOURLY,
@@ -17,9 +20,6 @@ from tests.engine.local.warehouse import (
     join,
     spec_of,
 )
-
-from airflow_chronon.core.instants import HOUR, parse_instant
-from airflow_chronon.errors import JobFailed
 
 SUM, COUNT, LAST = 7, 6, 3
 EVENT = {"user": "INTEGER", "ts_ms": "BIGINT", "amount": "BIGINT"}
@@ -50,7 +50,9 @@ class TestSnapshotParts:
         """An hourly join over a part on 3h@1h, whose boundaries are 01, 04, 07, 10, 13."""
         for hour in range(24):  # one event of 1 in each hour of the day
             store.land("data.events", EVENT, [(1, ms(f"01T{hour:02}:30"), 1)], ds=f"2026-06-01-{hour:02}-00")
-        store.land("data.left", LEFT, [(1, ms("01T12:00")), (1, ms("01T12:07")), (1, ms("01T12:59"))], ds="2026-06-01-12-00")
+        store.land(
+            "data.left", LEFT, [(1, ms("01T12:00")), (1, ms("01T12:07")), (1, ms("01T12:59"))], ds="2026-06-01-12-00"
+        )
         store.land("data.left", LEFT, [(1, ms("01T13:00")), (1, ms("01T13:01"))], ds="2026-06-01-13-00")
         part = group_by(
             events("data.events", HOURLY, selects=SELECTS), aggregations=[aggregation("amount", SUM)], spec=THREE_HOURLY
@@ -67,7 +69,11 @@ class TestSnapshotParts:
         spec = spec_of(3 * HOUR)
         store.land("data.events", EVENT, [(1, ms("01T23:59"), 10)], ds="2026-06-01")
         store.land("data.events", EVENT, [(1, ms("02T00:00"), 100), (1, ms("02T20:00"), 100)], ds="2026-06-02")
-        for label, rows in {"02-18": ["02T18:00", "02T20:59"], "02-21": ["02T21:00", "02T23:59"], "03-00": ["03T00:00"]}.items():
+        for label, rows in {
+            "02-18": ["02T18:00", "02T20:59"],
+            "02-21": ["02T21:00", "02T23:59"],
+            "03-00": ["03T00:00"],
+        }.items():
             store.land("data.left", LEFT, [(1, ms(text)) for text in rows], ds=f"2026-06-{label}-00")
         part = group_by(events("data.events", selects=SELECTS), aggregations=[aggregation("amount", SUM)])
         document = join(left(spec), {"groupBy": part}, spec=spec)
@@ -84,9 +90,13 @@ class TestSnapshotParts:
         store.land("data.left", LEFT, [(1, ms("01T01:10")), (1, ms("01T02:10"))], ds="2026-06-01-00-00")
         store.land("data.left", LEFT, [(1, ms("01T02:10"))], ds="2026-06-01-02-00")
         part = group_by(
-            events("data.events", HOURLY, selects=SELECTS), aggregations=[aggregation("amount", SUM, "60m")], spec=HOURLY
+            events("data.events", HOURLY, selects=SELECTS),
+            aggregations=[aggregation("amount", SUM, "60m")],
+            spec=HOURLY,
         )
-        table = store.run(join(left(), {"groupBy": part}, spec=HOURLY), "2026-06-01T02:00", "2026-06-01T03:00", spec=HOURLY)
+        table = store.run(
+            join(left(), {"groupBy": part}, spec=HOURLY), "2026-06-01T02:00", "2026-06-01T03:00", spec=HOURLY
+        )
         assert bound(store, table, "2026-06-01-02-00", "user_amount_sum_60m") == {"01T02:10": None}
 
     def test_a_snapshot_part_is_the_group_bys_own_partition(self, store: Warehouse) -> None:
@@ -97,14 +107,18 @@ class TestSnapshotParts:
         part = group_by(events("data.events", selects=SELECTS), aggregations=[aggregation("amount", SUM, "1d", "2d")])
         own = store.run(part, "2026-06-02", "2026-06-03")
         table = store.run(join(left(DAILY), {"groupBy": part}), "2026-06-03", "2026-06-04")
-        assert store.rows(table, "2026-06-03", "user", "user_amount_sum_1d", "user_amount_sum_2d") == store.rows(own, "2026-06-02")
+        assert store.rows(table, "2026-06-03", "user", "user_amount_sum_1d", "user_amount_sum_2d") == store.rows(
+            own, "2026-06-02"
+        )
 
     def test_entities_bind_to_the_newest_snapshot_before_the_row(self, store: Warehouse) -> None:
         for day, tier in ((1, "basic"), (2, "gold")):
             store.land("data.users", {"user": "INTEGER", "tier": "VARCHAR"}, [(1, tier)], ds=f"2026-06-0{day}")
         store.land("data.left", LEFT, [(1, ms("02T23:59")), (9, ms("02T23:00"))], ds="2026-06-02")
         store.land("data.left", LEFT, [(1, ms("03T00:00"))], ds="2026-06-03")
-        part = group_by(entities("data.users", selects={"user": "user", "tier": "tier"}), aggregations=None, accuracy=None)
+        part = group_by(
+            entities("data.users", selects={"user": "user", "tier": "tier"}), aggregations=None, accuracy=None
+        )
         table = store.run(join(left(DAILY), {"groupBy": part, "prefix": "now"}), "2026-06-02", "2026-06-04")
         assert bound(store, table, "2026-06-02", "now_user_tier") == {"02T23:59": "basic", "02T23:00": None}
         assert bound(store, table, "2026-06-03", "now_user_tier") == {"03T00:00": "gold"}
@@ -112,7 +126,9 @@ class TestSnapshotParts:
     def test_a_snapshot_with_two_rows_for_a_key_fails_instead_of_doubling_rows(self, store: Warehouse) -> None:
         store.land("data.users", {"user": "INTEGER", "tier": "VARCHAR"}, [(1, "a"), (1, "b")], ds="2026-06-01")
         store.land("data.left", LEFT, [(1, ms("02T10:00"))], ds="2026-06-02")
-        part = group_by(entities("data.users", selects={"user": "user", "tier": "tier"}), aggregations=None, accuracy=None)
+        part = group_by(
+            entities("data.users", selects={"user": "user", "tier": "tier"}), aggregations=None, accuracy=None
+        )
         with pytest.raises(JobFailed, match="two rows for user=1"):
             store.run(join(left(DAILY), {"groupBy": part}), "2026-06-02", "2026-06-03")
 
@@ -149,7 +165,9 @@ class TestTemporalParts:
             aggregations=[aggregation("amount", SUM, "1h"), aggregation("amount", LAST)],
             accuracy=0,
         )
-        table = store.run(join(left(), {"groupBy": part}, spec=HOURLY), "2026-06-01T12:00", "2026-06-01T13:00", spec=HOURLY)
+        table = store.run(
+            join(left(), {"groupBy": part}, spec=HOURLY), "2026-06-01T12:00", "2026-06-01T13:00", spec=HOURLY
+        )
         assert bound(store, table, "2026-06-01-12-00", "user_amount_sum_1h") == {"01T12:07": 11, "01T12:08": 110}
         assert bound(store, table, "2026-06-01-12-00", "user_amount_last") == {"01T12:07": 10, "01T12:08": 100}
 
@@ -187,7 +205,9 @@ class TestTemporalParts:
             reversalColumn="undone",
         )
         part = group_by(
-            source, aggregations=[aggregation("amount", SUM), aggregation("amount", COUNT), aggregation("amount", 1)], accuracy=0
+            source,
+            aggregations=[aggregation("amount", SUM), aggregation("amount", COUNT), aggregation("amount", 1)],
+            accuracy=0,
         )
         table = store.run(join(left(DAILY), {"groupBy": part}), "2026-06-02", "2026-06-03")
         sums = bound(store, table, "2026-06-02", "user_amount_sum")
@@ -214,7 +234,12 @@ class TestKeysAndBootstraps:
     def test_a_bootstrapped_value_wins_and_derivations_come_last(self, store: Warehouse) -> None:
         store.land("data.events", EVENT, [(1, ms("01T10:00"), 5), (2, ms("01T10:00"), 8)], ds="2026-06-01")
         store.land("data.left", LEFT, [(1, ms("02T10:00")), (2, ms("02T11:00"))], ds="2026-06-02")
-        store.land("data.logged", {"user": "INTEGER", "user_amount_sum": "BIGINT", "other": "INTEGER"}, [(1, 50, 0)], ds="2026-06-02")
+        store.land(
+            "data.logged",
+            {"user": "INTEGER", "user_amount_sum": "BIGINT", "other": "INTEGER"},
+            [(1, 50, 0)],
+            ds="2026-06-02",
+        )
         part = group_by(events("data.events", selects=SELECTS), aggregations=[aggregation("amount", SUM)])
         document = join(
             left(DAILY),

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.engine.local.warehouse import DAILY, HOURLY, Warehouse, aggregation, entities, events, group_by, join
 
 from airflow_chronon.core.instants import parse_instant
 from airflow_chronon.errors import JobRefused
+from tests.engine.local.warehouse import DAILY, HOURLY, Warehouse, aggregation, entities, events, group_by, join
 
 AT = parse_instant("2026-06-01T10:00") * 1000
-COLUMNS = {"user": "INTEGER", "ts_ms": "BIGINT", "amount": "BIGINT", "made": "TIMESTAMP", "tags": "VARCHAR[]", "word": "VARCHAR"}
+COLUMNS = {
+    "user": "INTEGER",
+    "ts_ms": "BIGINT",
+    "amount": "BIGINT",
+    "made": "TIMESTAMP",
+    "tags": "VARCHAR[]",
+    "word": "VARCHAR",
+}
 SELECTS = {"user": "user", "amount": "amount", "made": "made", "tags": "tags", "word": "word"}
 SUM = aggregation("amount", 7)
 
@@ -31,7 +38,9 @@ def one(*aggregations: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def with_part(**more: Any) -> dict[str, Any]:
-    return join(events("data.events", selects={"user": "user", "word": "word", "ts": "ts_ms"}), {"groupBy": one()}, **more)
+    return join(
+        events("data.events", selects={"user": "user", "word": "word", "ts": "ts_ms"}), {"groupBy": one()}, **more
+    )
 
 
 CASES = {
@@ -42,25 +51,41 @@ CASES = {
     "no such percentile": (one(aggregation("amount", 12, percentiles="[2]")), r"percentiles is '\[2\]'"),
     "keys are filtered": (one(keyFilter={"events": {}}), "keyFilter"),
     "setups": (group_by(source(setups=["ADD JAR x"]), aggregations=[SUM]), r"sources\[0\].events.query.setups"),
-    "a template": (group_by(source(wheres=["ds = '{{ ds }}'"]), aggregations=[SUM]), r"sources\[0\].events.query.wheres"),
+    "a template": (
+        group_by(source(wheres=["ds = '{{ ds }}'"]), aggregations=[SUM]),
+        r"sources\[0\].events.query.wheres",
+    ),
     "a time that is no number": (
         group_by(source(timeColumn="made"), aggregations=[SUM]),
         r"timeColumn: 'made' gives TIMESTAMP",
     ),
-    "a missing table": (group_by(events("data.none", selects=SELECTS), aggregations=[SUM]), "the table data.none is not there"),
-    "another partition column": (group_by(source(partitionColumn="dt"), aggregations=[SUM]), "no partition column 'dt'"),
+    "a missing table": (
+        group_by(events("data.none", selects=SELECTS), aggregations=[SUM]),
+        "the table data.none is not there",
+    ),
+    "another partition column": (
+        group_by(source(partitionColumn="dt"), aggregations=[SUM]),
+        "no partition column 'dt'",
+    ),
     "labels of another grid": (
-        group_by(
-            events("data.events", HOURLY, selects=SELECTS), aggregations=[SUM]
-        ),
+        group_by(events("data.events", HOURLY, selects=SELECTS), aggregations=[SUM]),
         "none of its grid 1h",
     ),
     "a grid that does not line up": (
-        group_by(source(partitionInterval={"length": 3, "timeUnit": 0}, partitionOffset={"length": 1, "timeUnit": 0}), aggregations=[SUM]),
+        group_by(
+            source(partitionInterval={"length": 3, "timeUnit": 0}, partitionOffset={"length": 1, "timeUnit": 0}),
+            aggregations=[SUM],
+        ),
         "C13",
     ),
-    "mixed sources": (group_by(source(), entities("data.events", selects=SELECTS), aggregations=[SUM]), r"sources\[1\].*mix"),
-    "a model": (group_by({"modelTransforms": {"metaData": {"name": "m", "outputNamespace": "o"}}}, aggregations=[SUM]), "no models"),
+    "mixed sources": (
+        group_by(source(), entities("data.events", selects=SELECTS), aggregations=[SUM]),
+        r"sources\[1\].*mix",
+    ),
+    "a model": (
+        group_by({"modelTransforms": {"metaData": {"name": "m", "outputNamespace": "o"}}}, aggregations=[SUM]),
+        "no models",
+    ),
     "a derivation that reads a table": (
         one(derivations=[{"name": "x", "expression": "(SELECT max(a) FROM other.table)"}]),
         r"derivations\[0\].*reads tables",
@@ -86,7 +111,10 @@ CASES = {
         ),
         r"joinParts\[0\].groupBy.sources\[0\].entities.*mutation table",
     ),
-    "a bootstrap without keys": (with_part(bootstrapParts=[{"table": "data.events", "query": {}}]), r"bootstrapParts\[0\].*key"),
+    "a bootstrap without keys": (
+        with_part(bootstrapParts=[{"table": "data.events", "query": {}}]),
+        r"bootstrapParts\[0\].*key",
+    ),
 }
 
 

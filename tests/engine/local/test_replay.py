@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from airflow_chronon.core.instants import parse_instant
 from tests.engine.local.warehouse import (
     DAILY,
     HOURLY,
@@ -16,13 +18,15 @@ from tests.engine.local.warehouse import (
     join,
 )
 
-from airflow_chronon.core.instants import parse_instant
-
 EVENT = {"user": "INTEGER", "ts_ms": "BIGINT", "amount": "DOUBLE", "kind": "VARCHAR"}
 SELECTS = {"user": "user", "amount": "amount", "kind": "kind"}
 ARGUMENTS = {"k": "3", "percentiles": "[0.5]"}
 NUMBERS = [aggregation("amount", op, "1d", "3d", **ARGUMENTS) for op in range(21)]
-ALL = [*NUMBERS, *(aggregation("amount", op, **ARGUMENTS) for op in (2, 3, 7, 9)), aggregation("amount", 7, "3d", buckets=["kind"])]
+ALL = [
+    *NUMBERS,
+    *(aggregation("amount", op, **ARGUMENTS) for op in (2, 3, 7, 9)),
+    aggregation("amount", 7, "3d", buckets=["kind"]),
+]
 
 
 def land_day(store: Warehouse, day: int, *, name: str = "a.parquet") -> None:
@@ -32,7 +36,12 @@ def land_day(store: Warehouse, day: int, *, name: str = "a.parquet") -> None:
         (n % 7, midnight - (n % 5 == 0) * 86_400_000 + n * 97_003, n * 0.1 + day / 3, "xyz"[n % 3]) for n in range(400)
     ]
     store.land("data.events", EVENT, rows, name=name, ds=f"2026-06-{day:02}")
-    store.land("data.users", {"user": "INTEGER", "tier": "VARCHAR"}, [(u, f"tier {day}") for u in range(7)], ds=f"2026-06-{day:02}")
+    store.land(
+        "data.users",
+        {"user": "INTEGER", "tier": "VARCHAR"},
+        [(u, f"tier {day}") for u in range(7)],
+        ds=f"2026-06-{day:02}",
+    )
     left = [(u, midnight + hour * 3_600_000) for u in range(7) for hour in (0, 7, 23)]
     store.land("data.left", {"user": "INTEGER", "ts_ms": "BIGINT"}, left, ds=f"2026-06-{day:02}")
 
@@ -42,7 +51,12 @@ def feature_group(**more: Any) -> dict[str, Any]:
 
 
 def training_set() -> dict[str, Any]:
-    users = group_by(entities("data.users", selects={"user": "user", "tier": "tier"}), aggregations=None, accuracy=None, name="t.u__1")
+    users = group_by(
+        entities("data.users", selects={"user": "user", "tier": "tier"}),
+        aggregations=None,
+        accuracy=None,
+        name="t.u__1",
+    )
     return join(
         events("data.left", selects={"user": "user", "ts": "ts_ms"}),
         {"groupBy": feature_group(name="t.s__1"), "prefix": "day"},
@@ -138,9 +152,17 @@ def test_several_sources_are_one(store: Warehouse) -> None:
 def test_a_time_partitioned_source_is_cut_by_its_own_times(store: Warehouse) -> None:  # C18
     columns = {"user": "INTEGER", "at": "TIMESTAMP", "amount": "BIGINT"}
     days = ["2026-06-01 10:00:00", "2026-06-02 00:00:00", "2026-06-03 00:00:00"]
-    store.land("data.stream", {name if name != "at" else '"at"': kind for name, kind in columns.items()}, [(1, day, 10**n) for n, day in enumerate(days)])
+    store.land(
+        "data.stream",
+        {name if name != "at" else '"at"': kind for name, kind in columns.items()},
+        [(1, day, 10**n) for n, day in enumerate(days)],
+    )
     source = events(
-        "data.stream", time="UNIX_MILLIS(`at`)", selects={"user": "user", "amount": "amount"}, partitionColumn="at", timePartitioned=1
+        "data.stream",
+        time="UNIX_MILLIS(`at`)",
+        selects={"user": "user", "amount": "amount"},
+        partitionColumn="at",
+        timePartitioned=1,
     )
     table = store.run(group_by(source, aggregations=[aggregation("amount", 7)]), "2026-06-01", "2026-06-03")
     assert store.rows(table, "2026-06-01") == [(1, 1)]
@@ -152,10 +174,19 @@ def test_a_group_by_reads_the_output_of_a_join(store: Warehouse) -> None:
         land_day(store, day)
     inner = join(
         events("data.left", selects={"user": "user", "ts": "ts_ms"}),
-        {"groupBy": group_by(events("data.events", selects=SELECTS), aggregations=[aggregation("amount", 6)], name="t.inner__1")},
+        {
+            "groupBy": group_by(
+                events("data.events", selects=SELECTS), aggregations=[aggregation("amount", 6)], name="t.inner__1"
+            )
+        },
     )
     store.run(inner, "2026-06-01", "2026-06-03")
-    source = {"joinSource": {"join": inner, "query": {"timeColumn": "ts", "selects": {"user": "user", "seen": "user_amount_count"}}}}
+    source = {
+        "joinSource": {
+            "join": inner,
+            "query": {"timeColumn": "ts", "selects": {"user": "user", "seen": "user_amount_count"}},
+        }
+    }
     outer = group_by(source, aggregations=[aggregation("seen", 1)], name="team.outer__1", accuracy=1)
     table = store.run(outer, "2026-06-02", "2026-06-03", spec=DAILY)
     assert [row[0] for row in store.rows(table, "2026-06-02", "user")] == list(range(7))

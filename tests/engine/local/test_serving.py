@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.local.warehouse import Warehouse, aggregation, entities, events, group_by, join
 
 from airflow_chronon.core.instants import parse_instant
 from airflow_chronon.errors import JobFailed, JobRefused
+from tests.engine.local.warehouse import Warehouse, aggregation, entities, events, group_by, join
 
 EVENT = {"user": "INTEGER", "ts_ms": "BIGINT", "amount": "BIGINT"}
 NAME = "team.features.all__1"
@@ -108,6 +108,8 @@ def test_a_join_uploads_what_it_is_made_of(landed: Warehouse) -> None:
 
 def test_two_rows_for_a_key_are_no_upload(store: Warehouse) -> None:
     store.land("data.users", {"user": "INTEGER", "tier": "VARCHAR"}, [(1, "a"), (1, "b")], ds="2026-06-01")
-    document = group_by(entities("data.users", selects={"user": "user", "tier": "tier"}), aggregations=None, accuracy=None)
+    document = group_by(
+        entities("data.users", selects={"user": "user", "tier": "tier"}), aggregations=None, accuracy=None
+    )
     with pytest.raises(JobFailed, match="two rows for one key"):
         store.run(document, "2026-06-01", "2026-06-02", mode="upload")

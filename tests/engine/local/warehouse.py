@@ -80,7 +80,9 @@ def group_by(
     return document
 
 
-def aggregation(column: str, operation: int, *windows: str, buckets: Sequence[str] = (), **arguments: str) -> dict[str, Any]:
+def aggregation(
+    column: str, operation: int, *windows: str, buckets: Sequence[str] = (), **arguments: str
+) -> dict[str, Any]:
     found: dict[str, Any] = {"inputColumn": column, "operation": operation, "argMap": arguments}
     if windows:
         found["windows"] = [window(text) for text in windows]
@@ -89,7 +91,9 @@ def aggregation(column: str, operation: int, *windows: str, buckets: Sequence[st
     return found
 
 
-def join(left: Mapping[str, Any], *parts: Mapping[str, Any], spec: PartitionSpec = DAILY, **more: Any) -> dict[str, Any]:
+def join(
+    left: Mapping[str, Any], *parts: Mapping[str, Any], spec: PartitionSpec = DAILY, **more: Any
+) -> dict[str, Any]:
     return {"left": left, "joinParts": list(parts), "metaData": meta("team.training.set__1", spec), **more}
 
 
@@ -100,14 +104,18 @@ class Warehouse:
     root: Path
     log: list[str] = field(default_factory=list)
 
-    def land(self, table: str, columns: Mapping[str, str], rows: Rows, *, name: str = "a.parquet", **partition: str) -> Path:
+    def land(
+        self, table: str, columns: Mapping[str, str], rows: Rows, *, name: str = "a.parquet", **partition: str
+    ) -> Path:
         """Write one file of a partition; ``columns`` are names and DuckDB types."""
         folder = self.root.joinpath(table, *(f"{column}={escape_label(label)}" for column, label in partition.items()))
         folder.mkdir(parents=True, exist_ok=True)
         with duckdb.connect() as connection:
             connection.execute(f"CREATE TABLE t ({', '.join(f'{n} {t}' for n, t in columns.items())})")
             if rows:
-                connection.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(columns))})", [list(r) for r in rows])
+                connection.executemany(
+                    f"INSERT INTO t VALUES ({', '.join('?' * len(columns))})", [list(r) for r in rows]
+                )
             connection.execute(f"COPY t TO '{folder / name}' (FORMAT parquet)")
         return folder / name
 
@@ -152,4 +160,3 @@ class Warehouse:
 
     def clear(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
-
