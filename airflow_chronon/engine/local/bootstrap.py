@@ -75,7 +75,8 @@ class BootstrapRows:
         valid = f"rows.{identifier(VALID_FROM)} < e.e AND e.e <= rows.{identifier(VALID_TO)}"
         order = f"rows.{identifier(VALID_FROM)} DESC{values}"
         reader.connection.execute(
-            f"CREATE TEMPORARY TABLE {name} AS SELECT {keys}{values}, e.e AS {identifier(END)} FROM {bound.name} AS rows "
+            f"CREATE TEMPORARY TABLE {name} AS SELECT {keys}{values}, e.e AS {identifier(END)} "
+            f"FROM {bound.name} AS rows "
             f"JOIN (SELECT DISTINCT {identifier(END)} AS e FROM {left.name}) AS e ON {valid} "
             f"QUALIFY row_number() OVER (PARTITION BY {keys}, e.e ORDER BY {order}) = 1"
         )

@@ -147,7 +147,7 @@ class FeatureSql:
         return aggregate(aggregation.operation, value, aggregation.arg_map)
 
     def in_window(self) -> str:
-        """The condition on ``rows`` that leaves no more than the largest window before the moment, which is exclusive."""
+        """The condition on ``rows`` that leaves the largest window, its end exclusive."""
         conditions = [f"rows.{TIME} < {self.moment}"]
         longest = longest_window(self.features)
         if longest is not None:
