@@ -51,12 +51,15 @@ class ConfRoot:
         """What sets the assets of a branch apart; empty on the default branch (C24)."""
         return "" if self.branch == self.settings.default_branch else f"{quote(self.branch, safe='')}--"
 
-    def judge(self) -> dict[str, Verdict]:
-        """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
+    def judge(self, *, wanted: str | None = None) -> dict[str, Verdict]:
+        """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included.
+
+        With ``wanted``, a DAG id, of the readable confs only those of that id.
+        """
         tree = ConfTree(self.confs, environment=self.settings.environment)
         verdicts = {
             key: _with_backends(key, verdict)
-            for key, verdict in resolve(tree, self.settings, branch=self.branch).items()
+            for key, verdict in resolve(tree, self.settings, branch=self.branch, wanted=wanted).items()
         }
         for rejected in self.unreadable:
             free = rejected.key if rejected.key not in verdicts else rejected.file

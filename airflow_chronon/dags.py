@@ -39,9 +39,9 @@ def build_dags(
     ``near`` is the loader's ``__file__``; ``conf_root`` overrides where the confs are. ``team`` and ``match`` (a
     ``type/name`` glob) split a large deployment over several loader files. At task start only the asked DAG is built.
     """
-    root = _read(near, conf_root)
-    verdicts = root.judge()
     wanted = _asked_dag()
+    root = _read(near, conf_root)
+    verdicts = root.judge(wanted=wanted)
     return {
         dag.dag_id: dag
         for dag in _built(root, verdicts, wanted=wanted, team=team, match=match)

@@ -22,7 +22,7 @@ from airflow_chronon.airflow.run_request import REQUEST_TEMPLATES, request_of_fi
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import Wait, merged
-from airflow_chronon.core.instants import iso
+from airflow_chronon.core.instants import from_datetime, iso
 from airflow_chronon.core.readiness import Readiness
 from airflow_chronon.core.requests import requested_run
 from airflow_chronon.core.runs import Run, RunSchedule
@@ -131,7 +131,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 self.log.log(30 if readiness.satisfied else 20, "%s", said)
             if readiness.satisfied:
                 self.log.info("%s is there", self.table)
-                yield TaskSuccessEvent(xcoms={"return_value": said} if said else None)
+                yield TaskSuccessEvent(xcoms={"return_value": readiness.reason} if readiness.reason else None)
                 return
             if (late := self._timed_out(readiness)) is not None:
                 yield late
@@ -178,7 +178,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     def _timed_out(self, readiness: Readiness) -> TriggerEvent | None:
         """The end of a wait whose deadline has passed. The deadline is kept in Airflow's database: a restart keeps it."""
         backstop = getattr(self, "timeout_after", None)
-        if backstop is None or now() < backstop.timestamp() - BACKSTOP_SECONDS:
+        if backstop is None or now() < from_datetime(backstop) - BACKSTOP_SECONDS:
             return None
         skips = self.on_timeout == OnTimeout.SKIP.value
         self.log.error("time is up, the run %s: %s", "is skipped" if skips else "fails", readiness.reason)

@@ -74,7 +74,7 @@ class Conf:
         """The name as the author wrote it: without the ``__version`` that the compiler appended."""
         return self.key.name.removesuffix(f"__{self.version}") if self.version else self.key.name
 
-    @property
+    @cached_property
     def table(self) -> str:
         return table_of(self.meta)
 

@@ -50,7 +50,7 @@ class PartitionRange:
     last: PartitionKey
 
     def __str__(self) -> str:
-        return f"{self.first or 'the beginning'} to {self.last}"
+        return self.last if self.first == self.last else f"{self.first or 'the beginning'} to {self.last}"
 
 
 @dataclass(frozen=True)

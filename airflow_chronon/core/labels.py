@@ -22,6 +22,7 @@ PartitionKey = NewType("PartitionKey", str)
 
 _DAILY, _MINUTE_SHAPED = "yyyy-MM-dd", "yyyy-MM-dd-HH-mm"
 _Y2K, _YEAR_2 = 946_684_800, -62_104_060_800
+_DIGITS = "0123456789"
 _TOKEN = re.compile(r"(?P<quoted>'(?:[^']|'')*')|(?P<letters>([A-Za-z])\3*)|(?P<reserved>[\[\]{}#'])|(?P<literal>.)", re.S)
 _FIELDS = {"y": "year", "M": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
 _WIDTHS = {"y": (2, 4), "M": (1, 2), "d": (1, 2), "H": (1, 2), "m": (1, 2), "s": (1, 2)}
@@ -44,7 +45,7 @@ class PartitionFormat:
     """A Java date pattern. Encoding and decoding are inverse for every instant in whole minutes.
 
     Raises :class:`IllegalFormat` for a letter outside ``y M d H m s``, ``MMM`` and longer runs included, an open quote,
-    a reserved sign, no year, month or day, and a one-letter field that runs into the next digits: its end cannot be told.
+    a reserved sign, no year, month or day, and two one-letter fields in one run of digits: their ends cannot be told.
     """
 
     pattern: str
@@ -62,18 +63,16 @@ class PartitionFormat:
                 raise _illegal_format(self.pattern, f"{token[0]!r} is reserved or an open quote", "quote it: '…'")
             if run is None:
                 literal = token["literal"] if quoted is None else ("'" if quoted == "''" else quoted[1:-1].replace("''", "'"))
-                if open_ended and literal[:1].isdigit():
-                    raise self._runs_together(open_ended)
                 template += literal.replace("{", "{{").replace("}", "}}")
                 regex += re.escape(literal)
-                open_ended = "" if literal else open_ended
+                open_ended = "" if literal.strip(_DIGITS) else open_ended  # a sign ends a run of digits
                 continue
             letter, width = run[0], len(run)
             if letter not in _FIELDS or width not in _WIDTHS[letter]:
                 raise _illegal_format(self.pattern, f"{run!r} is not supported", "use yyyy or yy, MM, dd, HH, mm, ss")
-            if open_ended:
-                raise self._runs_together(open_ended)
-            open_ended = run if width == 1 else ""
+            if open_ended and width == 1:
+                raise self._runs_together(open_ended, run)
+            open_ended = run if width == 1 else open_ended
             name = f"{_FIELDS[letter]}{len(letters)}"
             short_year = run == "yy"
             two_digit_year |= short_year
@@ -91,8 +90,9 @@ class PartitionFormat:
         ):
             object.__setattr__(self, name_, value)
 
-    def _runs_together(self, run: str) -> IllegalFormat:
-        return _illegal_format(self.pattern, f"{run!r} runs into the digits after it", f"write {run * 2!r} or put a sign between them")
+    def _runs_together(self, one: str, other: str) -> IllegalFormat:
+        problem = f"{one!r} and {other!r} stand in one run of digits, so that nobody can tell where each of them ends"
+        return _illegal_format(self.pattern, problem, f"write {one * 2!r}, or put a sign between them")
 
     def __str__(self) -> str:
         return self.pattern

@@ -206,7 +206,7 @@ class Resolver:
                 problem = f"{reference.name} is written on a grid of {own.grid} by {producer.conf.key}; the dependency's 1d is the compiler's default"
                 self._warn("C15", reference.where, problem, "refer to it through the producer's .table")
         elif declared is not None and (declared, reference.offset or 0) != (own.grid.interval, own.grid.offset):
-            shown = f"{duration_text(declared)}@{duration_text(reference.offset or 0)}"
+            shown = duration_text(declared) + (f"@{duration_text(reference.offset)}" if reference.offset else "")
             problem = f"the declared grid {shown} contradicts its producer {producer.conf.key}, which writes {own.grid}"
             raise ChrononError(Fault("C15", reference.where, problem, "refer to it through the producer's .table"))
         pattern = partition_format(reference.format) if reference.format else own.format

@@ -85,9 +85,17 @@ class _Draft:
     faults: list[Fault]
 
 
-def resolve(tree: ConfTree, settings: Settings, *, branch: str = "main") -> dict[str, Verdict]:
-    """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it."""
-    drafts = {key: _draft(conf, tree, settings) for key, conf in tree.confs.items()}
+def resolve(
+    tree: ConfTree, settings: Settings, *, branch: str = "main", wanted: str | None = None
+) -> dict[str, Verdict]:
+    """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it.
+
+    With ``wanted``, a DAG id, only the confs of that id are judged, and cycles through other confs are not looked
+    for: a task starts, and its DAG was good when it was parsed.
+    """
+    confs = tree.confs.items()
+    judged = {key: conf for key, conf in confs if wanted is None or _dag_id(conf, settings, branch) == wanted}
+    drafts = {key: _guarded_draft(conf, tree, settings) for key, conf in judged.items()}
     reads = {
         key: tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges if not edge.looks_back))
         for key, draft in drafts.items()
@@ -106,7 +114,20 @@ def resolve(tree: ConfTree, settings: Settings, *, branch: str = "main") -> dict
             verdicts[str(key)] = _plan(draft, tree, settings, branch)
         except Rejected as error:
             verdicts[str(key)] = RejectedConf(str(key), conf.file, error.faults)
+        except Exception as error:  # what nobody foresaw in one conf must not cost the others
+            verdicts[str(key)] = RejectedConf(str(key), conf.file, (_unforeseen(error),))
     return _without_shared_ids(verdicts)
+
+
+def _unforeseen(error: Exception) -> Fault:
+    return Fault("input", "", f"it cannot be judged: {type(error).__name__}: {error}", "report this with the conf")
+
+
+def _guarded_draft(conf: Conf, tree: ConfTree, settings: Settings) -> _Draft:
+    try:
+        return _draft(conf, tree, settings)
+    except Exception as error:  # as in resolve()
+        return _Draft(conf, Resolver(conf, tree, settings.lookback), {}, {}, [_unforeseen(error)])
 
 
 def _draft(conf: Conf, tree: ConfTree, settings: Settings) -> _Draft:
@@ -157,13 +178,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         }
     return ConfPlan(
         conf,
-        dag_id(
-            conf.key,
-            name=conf.name_without_version,
-            version=conf.version,
-            branch=branch,
-            default_branch=settings.default_branch,
-        ),
+        _dag_id(conf, settings, branch),
         tags(conf, grid=conf.spec.grid, modes=tuple(enabled), branch=branch),
         conf.spec,
         RunSchedule(conf.spec, enabled, catch_up, tuple(dependencies)),
@@ -172,6 +187,11 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
         (*draft.resolver.warnings, *_shared_table(conf, tree)),
     )
+
+
+def _dag_id(conf: Conf, settings: Settings, branch: str) -> str:
+    name, version = conf.name_without_version, conf.version
+    return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=settings.default_branch)
 
 
 def _shared_table(conf: Conf, tree: ConfTree) -> Iterable[Fault]:

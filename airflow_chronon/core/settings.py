@@ -73,7 +73,7 @@ Bound: TypeAlias = Annotated[str, BeforeValidator(_bound)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class SensorSettings(_Strict):
@@ -97,7 +97,7 @@ class TaskDefaults(_Strict):
 class TableCatalog(BaseModel):
     """A catalog for the tables that match; its further keys are the catalog's own."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     match: str
     kind: str = "filesystem"
@@ -106,7 +106,7 @@ class TableCatalog(BaseModel):
 class CatalogSettings(BaseModel):
     """The default catalog, and others per table; further keys are the catalog's own."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     kind: str = "filesystem"
     tables: tuple[TableCatalog, ...] = ()
@@ -122,7 +122,7 @@ class CatalogSettings(BaseModel):
 class RunnerSettings(BaseModel):
     """Who does the work; further keys are the runner's own."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     kind: str = "local"
 

@@ -183,7 +183,7 @@ def _from_spec(table: str, segments: list[str]) -> TableDependency | None:
     if "{{" not in value:
         return TableDependency(table, column, sub=sub, fixed_labels=(PartitionKey(value),))
     match = _TEMPLATE.fullmatch(value)
-    if match is None:
+    if match is None or len(match["shift"] or "") > 6:  # centuries away: no day of the calendar
         return None
     pattern = "yyyyMMdd" if match["nodash"] else "yyyy-MM-dd"
     spec = PartitionSpec(legacy_daily(), partition_format(pattern), column)
