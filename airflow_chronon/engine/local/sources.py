@@ -7,7 +7,7 @@ rows. So every row carries two instants, and is read for a moment ``m`` when ``v
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
@@ -19,6 +19,7 @@ from airflow_chronon.catalogs.spark_sql import UnreadableSql, read_query
 from airflow_chronon.core.dependencies import TableDependency
 from airflow_chronon.core.instants import Instant
 from airflow_chronon.core.labels import IllegalLabel
+from airflow_chronon.core.words import span
 from airflow_chronon.engine.local.computation import Session
 from airflow_chronon.engine.local.feature_documents import FeatureQuery
 from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
@@ -234,7 +235,24 @@ class SourceReader:
             if label not in needed:
                 first, last = self._validity(rows, label)
                 needed[label] = any(first < moment <= last for moment in moments)
+        read = sorted(label for label, is_needed in needed.items() if is_needed)
+        if rows.reading is Reading.NEWEST and not rows.table.expression:
+            self._check_snapshots(rows, needed, moments)
+        self._session.log(f"{rows.field}: {rows.table.table} {rows.table.column}={span(read) or 'no partition'}")
         return [pair for pair in paths if needed[pair[1]]]
+
+    def _check_snapshots(self, rows: SourceRows, landed: Collection[str], moments: Sequence[int]) -> None:
+        """A snapshot that is not there would make a partition without rows: only before the table's history is that
+        right."""
+        spec, cut = rows.table.spec, rows.table.cut
+        assert spec is not None
+        oldest = min(map(spec.start_of, landed))
+        for moment in moments:
+            start = spec.grid.floor(moment // 1000 - rows.table.lag - 1)
+            is_cut = (cut.start is not None and start < cut.start) or (cut.end is not None and start >= cut.end)
+            if start > oldest and not is_cut and spec.label(start) not in landed:
+                problem = f"the snapshot {rows.table.column}={spec.label(start)} of {rows.table.table} is not there"
+                raise refused(self._job, rows.field, problem, "let its producer write it", rule="C16")
 
     @staticmethod
     def _closes(rows: SourceRows, label: str) -> int:
