@@ -28,6 +28,7 @@ from demo_progress import (
     Progress,
     Watcher,
     expected_partitions,
+    features_table,
     landed_table,
     progress_line,
     progress_table,
@@ -137,6 +138,8 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
         demo = Demo(server=server, watcher=Watcher(api=api, warehouse=warehouse), warehouse=warehouse)
         progress = demo.until_landed(deadline=deadline if ends else None)
         result.print(landed_table(progress, watcher=demo.watcher))
+        if (features := features_table(progress, watcher=demo.watcher)) is not None:
+            result.print(features)
         for failure in {failure.dag_id: failure for failure in demo.failures}.values():
             result.print(f"Not run: {failure}", markup=False, soft_wrap=True)
         result.print(login, soft_wrap=True)
@@ -161,7 +164,7 @@ class Demo:
     def until_landed(self, *, deadline: float | None) -> list[Progress]:
         """Return once every expected partition has landed.
 
-        With a deadline (monotonic seconds) it raises :class:`DemoFailed` then, and at once when a staging query has
+        With a deadline (monotonic seconds) it raises :class:`DemoFailed` then, and at once when a run has
         failed or a file does not load; without one it only shows these and goes on.
         """
         with self._display() as live:
@@ -203,7 +206,7 @@ class Demo:
         ours = {item.expected.dag_id for item in progress}
         failed = [str(failure) for failure in self.failures if failure.dag_id in ours]
         if failed:
-            raise DemoFailed("a staging query failed: " + "; ".join(failed))
+            raise DemoFailed("a run failed: " + "; ".join(failed))
         if errors := self.watcher.import_errors():
             raise DemoFailed("Airflow could not load every DAG: " + "; ".join(errors))
         if time.monotonic() > deadline:

@@ -121,6 +121,7 @@ class ChrononOperator(_PlanOperator):
             spec=plan.spec,
             window=window,
             environment=environment,
+            inputs=plan.dependencies.get(self._mode, ()),
         )
 
 
