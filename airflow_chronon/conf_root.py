@@ -112,7 +112,12 @@ def _compiled_tree(root: Path, environment: Environment) -> Path | None:
 
 def _nothing_found(root: Path) -> Fault:
     older = " (production/, of the older dialect, is not read yet)" if (root / "production").is_dir() else ""
-    return Fault("input", "", f"the conf root {root} holds no compiled confs{older}", "put the output of zipline compile into compiled/")
+    return Fault(
+        "input",
+        "",
+        f"the conf root {root} holds no compiled confs{older}",
+        "put the output of zipline compile into compiled/",
+    )
 
 
 def _read_tree(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
@@ -159,7 +164,9 @@ def _read_json(path: Path) -> Any:
         if size > MAX_CONF_BYTES:
             limit = f"{MAX_CONF_BYTES // 1024**2} MB"
             remedy = "remove it, or put it outside the conf root"
-            raise Rejected([Fault("input", "", f"the file is {size // 1024**2} MB, and no conf is larger than {limit}", remedy)])
+            raise Rejected(
+                [Fault("input", "", f"the file is {size // 1024**2} MB, and no conf is larger than {limit}", remedy)]
+            )
         if not path.is_file():
             raise Rejected([Fault("input", "", "it is no regular file", "remove it")])
         return json.loads(path.read_bytes())

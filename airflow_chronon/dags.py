@@ -27,6 +27,7 @@ from airflow_chronon.errors import ChrononError, Fault, Rejected
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
+
 class ImportErrors(Exception):
     """Every bad conf of a deployment at once; the text is what Airflow shows."""
 
@@ -89,13 +90,17 @@ def _built(
             continue
         try:
             page = conf_page(plan, dag_ids=dag_ids, consumers=consumers[plan.conf.key]) if pages else ""
-            yield build_dag(plan, conf_path=str(root.path / plan.conf.file), doc=page, namespace_prefix=root.namespace_prefix)
+            yield build_dag(
+                plan, conf_path=str(root.path / plan.conf.file), doc=page, namespace_prefix=root.namespace_prefix
+            )
         except Rejected as error:
             yield RejectedConf(key, plan.conf.file, error.faults)
         except ChrononError as error:
             yield RejectedConf(key, plan.conf.file, (error.fault,))
         except Exception as error:  # whatever Airflow has against one DAG must not cost the others
-            fault = Fault("input", "", f"its DAG cannot be built: {type(error).__name__}: {error}", "report this with the conf")
+            fault = Fault(
+                "input", "", f"its DAG cannot be built: {type(error).__name__}: {error}", "report this with the conf"
+            )
             yield RejectedConf(key, plan.conf.file, (fault,))
 
 

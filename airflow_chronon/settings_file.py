@@ -44,7 +44,10 @@ def default_warehouse(environ: Mapping[str, str]) -> str:
 
 def backend_faults(settings: ConfSettings, environ: Mapping[str, str]) -> tuple[Fault, ...]:
     """What the catalogs and the runner have against their settings; nothing is opened."""
-    catalogs = [settings.catalog.of_table(""), *(settings.catalog.of_table(each.match) for each in settings.catalog.tables)]
+    catalogs = [
+        settings.catalog.of_table(""),
+        *(settings.catalog.of_table(each.match) for each in settings.catalog.tables),
+    ]
     faults: dict[Fault, None] = {}
     for catalog in catalogs:
         faults |= _faults_of(partial(build_catalog, filled(catalog, environ)))
@@ -87,5 +90,12 @@ def _in_file(fault: Fault) -> Fault:
 
 def cannot_read(error: OSError | UnicodeDecodeError, *, what: str) -> Fault:
     if isinstance(error, UnicodeDecodeError):
-        return Fault("input", "", f"{what} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}", "save it as UTF-8")
-    return Fault("input", "", f"{what} cannot be read: {error.strerror or error}", "check its permissions, or remove it")
+        return Fault(
+            "input",
+            "",
+            f"{what} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}",
+            "save it as UTF-8",
+        )
+    return Fault(
+        "input", "", f"{what} cannot be read: {error.strerror or error}", "check its permissions, or remove it"
+    )

@@ -103,7 +103,9 @@ def begin_anew(home: Path, *, folders: Sequence[Path]) -> None:
     """Remove what an earlier demo left. Folders that no demo made are refused: ``--home`` may point anywhere."""
     foreign = [folder for folder in folders if folder.exists() and not (home / MARK).exists()]
     if foreign:
-        raise FolderInUse(f"{foreign[0]} is there and no demo made it: give a folder of its own with ARGS='--home FOLDER'")
+        raise FolderInUse(
+            f"{foreign[0]} is there and no demo made it: give a folder of its own with ARGS='--home FOLDER'"
+        )
     (home / MARK).touch()
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)

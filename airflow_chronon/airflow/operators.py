@@ -97,7 +97,11 @@ class ChrononOperator(_PlanOperator):
     def _skip_if_outdated(self, context: Mapping[str, Any], of: ModeRun) -> None:
         """An old partition must not put old values in front of users: only the newest closed one goes online."""
         grid = self._plan.spec.grid
-        if self._job == UPLOAD_TO_KV and not request_of_context(context).is_scheduled and of.window.end < grid.floor(now()):
+        if (
+            self._job == UPLOAD_TO_KV
+            and not request_of_context(context).is_scheduled
+            and of.window.end < grid.floor(now())
+        ):
             raise AirflowSkipException("a newer partition has closed: its values are served, not older ones")
 
     def _request(self, context: Mapping[str, Any], of: ModeRun | None) -> JobRequest:
@@ -155,7 +159,9 @@ class LandedOperator(_PlanOperator):
     def _check(self, table: str, of: ModeRun) -> None:
         spec = self._plan.spec
         try:
-            listing = build_catalog(filled(self._plan.settings.catalog.of_table(table), os.environ)).list_partitions(table)
+            listing = build_catalog(filled(self._plan.settings.catalog.of_table(table), os.environ)).list_partitions(
+                table
+            )
             check_shape(table, spec.column, listing)
         except ChrononError as error:
             raise AirflowException(str(error)) from None
@@ -165,7 +171,9 @@ class LandedOperator(_PlanOperator):
             shown = ", ".join(str(each) for each in missing)
             problem = f"the job ended well, yet {table} lacks the partitions {shown}"
             remedy = "look at the job's log; does it write another table, label or column?"
-            raise AirflowException(str(ChrononError(Fault("C28", spec.column, problem, remedy), conf=str(self._plan.conf.key))))
+            raise AirflowException(
+                str(ChrononError(Fault("C28", spec.column, problem, remedy), conf=str(self._plan.conf.key)))
+            )
 
 
 def _texts(given: object) -> dict[str, str]:

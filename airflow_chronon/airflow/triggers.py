@@ -111,11 +111,14 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
         catalog = build_catalog(filled(trigger.catalog, os.environ))
-        while True:
-            sighting = await asyncio.to_thread(look, catalog, trigger.table, asked)
-            cls._sightings[key] = (time.monotonic(), sighting)
-            yield sighting
-            await asyncio.sleep(trigger.poll_seconds)
+        try:
+            while True:
+                sighting = await asyncio.to_thread(look, catalog, trigger.table, asked)
+                cls._sightings[key] = (time.monotonic(), sighting)
+                yield sighting
+                await asyncio.sleep(trigger.poll_seconds)
+        finally:
+            cls._sightings.pop(key, None)  # nobody is left to read it: a large listing is not kept
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Sighting]) -> AsyncIterator[TriggerEvent]:
         """Judge every sighting until the wait is over or its time is up, whichever is first.

@@ -66,8 +66,15 @@ def explain(options: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command("check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, FORMAT), check),
-    Command("explain", "show the runs of confs: fires, partitions, waits", (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT), explain),
+    Command(
+        "check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, FORMAT), check
+    ),
+    Command(
+        "explain",
+        "show the runs of confs: fires, partitions, waits",
+        (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT),
+        explain,
+    ),
 )
 
 

@@ -149,8 +149,11 @@ def _draft(conf: Conf, tree: ConfTree) -> _Draft:
     if conf.key.conf_type is not ConfType.JOIN:
         for dependency in draft.dependencies.get(Mode.BACKFILL, ()):
             if dependency.spec and dependency.reach and dependency.reach % dependency.spec.grid.interval:
-                problem = f"{dependency.table}: the range does not begin on a partition of {dependency.spec.grid}: every partition it touches is read"
-                resolver.warnings.append(Fault("C16", dependency.field, problem, f"use multiples of {grid} where it can be"))
+                uneven = f"the range does not begin on a partition of {dependency.spec.grid}"
+                problem = f"{dependency.table}: {uneven}: every partition it touches is read"
+                resolver.warnings.append(
+                    Fault("C16", dependency.field, problem, f"use multiples of {grid} where it can be")
+                )
     return draft
 
 
@@ -198,7 +201,9 @@ def _shared_table(conf: Conf, tree: ConfTree) -> Iterable[Fault]:
     others = [str(other.key) for other in tree.producers.writers(conf.table) if other.key != conf.key]
     if others:
         problem = f"{' and '.join(others)} writes the table {conf.table} too"
-        yield Fault("C28", "metaData.name", problem, "rename one of them: two writers of one table overwrite each other")
+        yield Fault(
+            "C28", "metaData.name", problem, "rename one of them: two writers of one table overwrite each other"
+        )
 
 
 def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
@@ -225,7 +230,9 @@ def _catch_up(conf: Conf, settings: ConfSettings, faults: list[Fault]) -> CatchU
             faults.append(replace(error.fault, rule="C29"))
             return None
 
-    found = CatchUp(settings.catchup, settings.max_catchup_runs, bound("skip_to_date"), bound("start_date"), bound("end_date"))
+    found = CatchUp(
+        settings.catchup, settings.max_catchup_runs, bound("skip_to_date"), bound("start_date"), bound("end_date")
+    )
     if found.enabled and settings.start_date is None:
         faults.append(Fault("C29", "catchup", "catch-up needs to know where the schedule begins", "set start_date"))
     if found.start is not None and found.end is not None and found.end <= found.start:
@@ -245,8 +252,8 @@ def _without_shared_ids(verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
             verdict = verdicts[key]
             assert isinstance(verdict, ConfPlan)
             others = " and ".join(other for other in keys if other != key)
-            fault = Fault("C26", "metaData.name", f"its DAG id {shared!r} is also that of {others}", "rename one of them")
+            fault = Fault(
+                "C26", "metaData.name", f"its DAG id {shared!r} is also that of {others}", "rename one of them"
+            )
             verdicts[key] = RejectedConf(key, verdict.conf.file, (fault,))
     return verdicts
-
-

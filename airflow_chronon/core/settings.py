@@ -213,5 +213,3 @@ def _laid_over(earlier: Any, later: Any) -> Any:
 
 def _defaults() -> dict[str, Any]:
     return {name: field.get_default(call_default_factory=True) for name, field in ConfSettings.model_fields.items()}
-
-

@@ -80,7 +80,9 @@ def _lines(node: yaml.Node, path: _Path, faults: list[Fault]) -> Iterator[tuple[
             below, line = (*path, key.value), key.start_mark.line + 1
             if key.value in seen:
                 where = f"line {line}, {_path_text(below)}"
-                faults.append(Fault("settings", where, f"the key stands on line {seen[key.value]} too", "remove one of them"))
+                faults.append(
+                    Fault("settings", where, f"the key stands on line {seen[key.value]} too", "remove one of them")
+                )
             seen[key.value] = line
             yield from _lines(value, below, faults)
             yield below, line
@@ -89,7 +91,9 @@ def _lines(node: yaml.Node, path: _Path, faults: list[Fault]) -> Iterator[tuple[
             yield from _lines(value, (*path, index), faults)
 
 
-def _expand(value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[_Path, int], faults: list[Fault]) -> Any:
+def _expand(
+    value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[_Path, int], faults: list[Fault]
+) -> Any:
     if isinstance(value, dict):
         return {key: _expand(item, environ, (*path, key), lines, faults) for key, item in value.items()}
     if isinstance(value, list):

@@ -66,7 +66,8 @@ class TestGoodFiles:
         assert filled(catalog, {"BRANCH": "try", "BUCKET": "b"})["root"] == "s3://b/try"
 
     def test_sections_are_laid_over_each_other_key_by_key(self) -> None:
-        text = "sensor: {poll_seconds: 5}\ncatalog: {root: a}\noverrides: [{match: '*', sensor: {timeout: 1h}, catalog: {landed: any_file}}]"
+        override = "{match: '*', sensor: {timeout: 1h}, catalog: {landed: any_file}}"
+        text = f"sensor: {{poll_seconds: 5}}\ncatalog: {{root: a}}\noverrides: [{override}]"
         found = read_settings(text).for_conf("group_by/x", ())
         assert (found.sensor.poll_seconds, found.sensor.timeout) == (5, 3600)
         assert found.catalog.of_table("t") == {"kind": "filesystem", "root": "a", "landed": "any_file"}
