@@ -24,7 +24,7 @@ while true; do wait; sleep 1; done
 POLITE = staging_query("stopping.polite", airflow={"runner": shell(SLEEPS.replace("{kind}", "polite"))})
 STUBBORN = staging_query(
     "stopping.stubborn",
-    airflow={"runner": shell("trap '' TERM\n" + SLEEPS.replace("{kind}", "stubborn"), grace_seconds=2)},
+    airflow={"runner": shell("trap '' TERM\n" + SLEEPS.replace("{kind}", "stubborn"))},
 )
 LOCAL = {"runner": {"kind": "local", "threads": 1}}
 QUICK = staging_query("stopping.local", airflow=LOCAL, query="SELECT 'old' AS v, {{ start_date }} AS ds")
