@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with only_demo_of(asked.home) as lock:
             return run(home=asked.home, lock=lock, ends=asked.exit, minutes=asked.minutes)
-    except DemoRunsAlready as error:
+    except (DemoRunsAlready, FolderInUse) as error:
         telling.print(f"demo: {error}", style="red", markup=False)
         return 2
     except (DemoFailed, AirflowNotRunning) as error:
@@ -95,6 +95,26 @@ def only_demo_of(home: Path) -> Iterator[Path]:
         yield lock
 
 
+#: Says that a folder is a demo's own, which the next start may empty.
+MARK = "demo-folder"
+
+
+def begin_anew(home: Path, *, folders: Sequence[Path]) -> None:
+    """Remove what an earlier demo left. Folders that no demo made are refused: ``--home`` may point anywhere."""
+    foreign = [folder for folder in folders if folder.exists() and not (home / MARK).exists()]
+    if foreign:
+        raise FolderInUse(
+            f"{foreign[0]} is there and no demo made it: give a folder of its own with ARGS='--home FOLDER'"
+        )
+    (home / MARK).touch()
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class FolderInUse(RuntimeError):
+    """The folder holds something that is not a demo's."""
+
+
 def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
     """The demo itself, within its folder."""
     deadline = time.monotonic() + minutes * 60
@@ -108,8 +128,7 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
     }
     server = LocalAirflow(home=home / "airflow", dags=DAGS, port=free_port(preferred=8080), settings=settings)
     server.end_predecessors()
-    for folder in (server.home, warehouse):
-        shutil.rmtree(folder, ignore_errors=True)
+    begin_anew(home, folders=(server.home, warehouse))
     warehouse.mkdir()
     telling.print(f"Writing source data into {warehouse}")
     write_source_data(warehouse=warehouse, now=_now(), days=2)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.integration.deployment import Deployment
 from tests.integration.real_airflow import RealAirflow, run_real_airflow
 
 
@@ -14,3 +15,11 @@ def real_airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirfl
     """One Airflow (SQLite, LocalExecutor) for every test that asks: give DAGs and tables names of your own."""
     with run_real_airflow(base=tmp_path_factory.mktemp("airflow")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def deployment(real_airflow: RealAirflow) -> Deployment:
+    """The Chronon deployment of that Airflow: loader files and settings are there, confs come with the tests."""
+    found = Deployment(real_airflow)
+    found.set_up()
+    return found

@@ -16,8 +16,9 @@ import pytest
 from airflow_api import wait_until
 from demo_progress import DemoFailed, _sentence, expected_partitions
 from local_airflow import HOST, MARK
-from tests.integration.real_airflow import ROOT
 from sessions import end_processes, processes_marked
+
+from tests.integration.real_airflow import ROOT
 
 #: Every conf but one that is backfilled on Mondays only.
 CONFS = sorted(

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.local.warehouse import Warehouse
 
 from airflow_chronon.core.instants import parse_instant
+from tests.engine.local.warehouse import Warehouse
 
 COMPILED = Path(__file__).resolve().parents[2] / "data" / "features" / "compiled"
 EVENT = {"user": "INTEGER", "ts_ms": "BIGINT", "amount": "BIGINT", "kind": "VARCHAR"}

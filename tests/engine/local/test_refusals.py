@@ -137,7 +137,7 @@ def test_a_snapshot_that_is_not_there_is_refused_and_makes_no_empty_partition(st
         store.land("data.users", {"user": "INTEGER", "tier": "VARCHAR"}, [(1, "gold")], ds=f"2026-06-0{day}")
     users = entities("data.users", selects={"user": "user", "tier": "tier"})
     document = group_by(users, aggregations=None, accuracy=None)
-    with pytest.raises(JobRefused, match="the snapshot ds=2026-06-03 of data.users is not there"):
+    with pytest.raises(JobRefused, match=r"the snapshot ds=2026-06-03 of data\.users is not there"):
         store.run(document, "2026-06-02", "2026-06-05")
     table = store.run(document, "2026-06-01", "2026-06-03")
     assert [len(store.rows(table, f"2026-06-0{day}")) for day in (1, 2)] == [0, 1]  # before the table's history
