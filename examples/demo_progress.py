@@ -160,7 +160,8 @@ class Watcher:
         if dag_id not in self._tables:
             for asset in self._api.assets(dag_id=dag_id):
                 produced_here = any(task["dag_id"] == dag_id for task in asset["producing_tasks"])
-                if produced_here and asset["uri"].startswith("chronon://"):
+                of_backfill = asset["uri"].startswith("chronon://") and not asset["uri"].endswith("__upload")
+                if produced_here and of_backfill:
                     self._tables[dag_id] = asset["uri"].removeprefix("chronon://").strip("/").replace("/", ".")
         return self._tables.get(dag_id, "")
 
