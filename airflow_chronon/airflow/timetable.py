@@ -103,7 +103,9 @@ class PartitionTimetable(Timetable):
         if dag_run.run_type == DagRunType.SCHEDULED:
             return self._info_of_dag_run(dag_run)
         newest = _newest_scheduled(dag_run)
-        info = DagRunInfo(pendulum.instance(dag_run.run_after), None) if newest is None else self._info_of_dag_run(newest)
+        info = (
+            DagRunInfo(pendulum.instance(dag_run.run_after), None) if newest is None else self._info_of_dag_run(newest)
+        )
         if dag_run.run_type == DagRunType.MANUAL and dag_run.logical_date is not None:
             # only asked of a manual run when it holds the logical date of the next scheduled one
             return info._replace(data_interval=DataInterval.exact(pendulum.instance(dag_run.logical_date)))
@@ -113,7 +115,9 @@ class PartitionTimetable(Timetable):
         """One replay per closed partition that starts in ``[earliest, latest]``, both inclusive, whatever the schedule."""
         grid, spec = self._runs.spec.grid, self._runs.spec
         newest_start = grid.floor(now()) - grid.interval
-        for start in range(grid.ceil(from_datetime(earliest)), min(from_datetime(latest), newest_start) + 1, grid.interval):
+        for start in range(
+            grid.ceil(from_datetime(earliest)), min(from_datetime(latest), newest_start) + 1, grid.interval
+        ):
             # without an interval: Airflow allows one run per logical date, and a replay must work any number of times
             yield DagRunInfo(_moment(start + grid.interval), None, _moment(start), spec.label(start))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Hashable
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from airflow_chronon.core.instants import Instant, from_datetime, iso
 from airflow_chronon.core.requests import requested_run
 from airflow_chronon.core.runs import Run, RunSchedule
 from airflow_chronon.core.settings import OnTimeout
+from airflow_chronon.core.settings_text import filled
 from airflow_chronon.core.watch import Question, Sighting, judge, look, questions_of
 from airflow_chronon.core.wire import dependency_from_json, schedule_from_json
 from airflow_chronon.core.words import run_in_words, wait_in_words
@@ -108,12 +110,15 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         """List the table once per poll, for ever."""
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
-        catalog = build_catalog(trigger.catalog)
-        while True:
-            sighting = await asyncio.to_thread(look, catalog, trigger.table, asked)
-            cls._sightings[key] = (time.monotonic(), sighting)
-            yield sighting
-            await asyncio.sleep(trigger.poll_seconds)
+        catalog = build_catalog(filled(trigger.catalog, os.environ))
+        try:
+            while True:
+                sighting = await asyncio.to_thread(look, catalog, trigger.table, asked)
+                cls._sightings[key] = (time.monotonic(), sighting)
+                yield sighting
+                await asyncio.sleep(trigger.poll_seconds)
+        finally:
+            cls._sightings.pop(key, None)  # nobody is left to read it: a large listing is not kept
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Sighting]) -> AsyncIterator[TriggerEvent]:
         """Judge every sighting until the wait is over or its time is up, whichever is first.

@@ -114,4 +114,6 @@ def _on_grid(instant: Instant, text: str, spec: PartitionSpec, field: str) -> In
         return instant
     below = spec.grid.floor(instant)
     nearest = f"{spec.label(below)} or {spec.label(below + spec.grid.interval)}"
-    raise _refused(field, f"{text!r} is not a boundary of the grid {spec.grid}", f"the nearest partitions are {nearest}")
+    raise _refused(
+        field, f"{text!r} is not a boundary of the grid {spec.grid}", f"the nearest partitions are {nearest}"
+    )

@@ -123,7 +123,7 @@ class TestWiring:
             "backfill": ["ready"],
             "upload": ["backfill", "ready"],
             "upload_to_kv": ["upload"],
-            "landed": ["backfill", "upload_to_kv"],
+            "landed": ["backfill", "upload", "upload_to_kv"],
         }
 
     def test_two_schedules_have_a_gate_before_each_mode(self, dags):
@@ -135,7 +135,7 @@ class TestWiring:
         assert tasks["gate.upload"] == ["backfill", "ready"]
         assert tasks["upload"] == ["gate.upload"]
         assert tasks["upload_to_kv"] == ["upload"]
-        assert tasks["landed"] == ["backfill", "upload_to_kv"]
+        assert tasks["landed"] == ["backfill", "upload", "upload_to_kv"]
         assert trigger["gate.backfill"] == trigger["upload"] == trigger["upload_to_kv"] == "all_success"
         assert trigger["gate.upload"] == trigger["landed"] == ANY_SUCCESS
 

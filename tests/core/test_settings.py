@@ -8,7 +8,7 @@ import pytest
 
 from airflow_chronon.core.documents import Environment
 from airflow_chronon.core.settings import ConfSettings, Covers, OnTimeout, Settings, Unscheduled
-from airflow_chronon.core.settings_text import read_settings
+from airflow_chronon.core.settings_text import filled, read_settings
 from airflow_chronon.errors import Rejected
 from tests.core.confs import events, faults_of, group_by, plan_of, staging_query
 
@@ -59,10 +59,18 @@ class TestGoodFiles:
     def test_variables_come_from_the_environment(self) -> None:
         text = "branch: ${BRANCH}\ncatalog: {kind: filesystem, root: 's3://${BUCKET}/${BRANCH}'}"
         settings = read_settings(text, environ={"BRANCH": "try", "BUCKET": "b"})
-        assert settings.branch == "try" and settings.catalog.of_table("x") == {
-            "kind": "filesystem",
-            "root": "s3://b/try",
-        }
+        assert settings.branch == "try"
+        # a catalog is filled in where it is opened: its secrets must not stand in a serialised DAG
+        catalog = settings.catalog.of_table("x")
+        assert catalog == {"kind": "filesystem", "root": "s3://${BUCKET}/${BRANCH}"}
+        assert filled(catalog, {"BRANCH": "try", "BUCKET": "b"})["root"] == "s3://b/try"
+
+    def test_sections_are_laid_over_each_other_key_by_key(self) -> None:
+        override = "{match: '*', sensor: {timeout: 1h}, catalog: {landed: any_file}}"
+        text = f"sensor: {{poll_seconds: 5}}\ncatalog: {{root: a}}\noverrides: [{override}]"
+        found = read_settings(text).for_conf("group_by/x", ())
+        assert (found.sensor.poll_seconds, found.sensor.timeout) == (5, 3600)
+        assert found.catalog.of_table("t") == {"kind": "filesystem", "root": "a", "landed": "any_file"}
 
     def test_a_tables_catalog_is_the_first_that_matches(self) -> None:
         settings = read_settings("catalog: {kind: a, tables: [{match: 'vendor.*', kind: b}, {match: '*', kind: c}]}")
