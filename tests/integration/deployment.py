@@ -156,4 +156,9 @@ class Deployment:
         return [line for trace in traces for line in trace.partition("ImportErrors: ")[2].splitlines()]
 
     def events(self, run: DagRun) -> list[Json]:
-        return self.real.api.asset_events(dag_id=run.dag_id, run_id=run.run_id)
+        """The asset events of a run. Airflow answers 500 while a run that one of them created has not started."""
+        return wait_until(
+            lambda: [self.real.api.asset_events(dag_id=run.dag_id, run_id=run.run_id)],
+            timeout=30,
+            why=f"the asset events of {run.dag_id} {run.run_id}",
+        )[0]
