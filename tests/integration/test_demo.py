@@ -84,7 +84,7 @@ def test_a_rejected_conf_ends_the_demo_with_its_name(tmp_path: Path) -> None:
     folder = tmp_path / "compiled" / "staging_queries" / "team"
     folder.mkdir(parents=True)
     (folder / "bad__1").write_text('{"metaData": {"name": "team.bad__1"}}')
-    with pytest.raises(DemoFailed, match=r"rejected.*staging_query/bad__1"):
+    with pytest.raises(DemoFailed, match=r"rejected.*staging_query/team\.bad__1"):
         expected_partitions(root=tmp_path, now=datetime(2026, 6, 3, tzinfo=timezone.utc), environment=os.environ)
 
 
