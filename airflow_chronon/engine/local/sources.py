@@ -173,8 +173,8 @@ class SourceReader:
             labels = list(dict.fromkeys(label for _, label in kept))
             validity = [(*self._validity(rows, label), self._closes(rows, label)) for label in labels]
             files = [f"{root}/{path}" for path, _ in kept]
-            if not labels:  # nothing to read; the newest file still says which columns there are
-                files, labels, validity = [f"{root}/{paths[0][0]}"], ["\0"], [(0, 0, 0)]
+            if not labels:  # nothing to read; the newest file still says which columns there are; no row is ever valid
+                files, labels, validity = [f"{root}/{paths[0][0]}"], ["no label"], [(0, 0, 0)]
             at = f"list_position([{', '.join(map(literal, labels))}], {identifier(rows.table.column)})"
             stamps = ", ".join(
                 f"list_extract([{', '.join(str(of[place]) for of in validity)}]::BIGINT[], {at}) "
