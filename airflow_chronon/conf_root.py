@@ -15,6 +15,7 @@ from urllib.parse import quote
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
+from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict, resolve
 from airflow_chronon.core.settings import CatalogSettings, ConfSettings, Settings
 from airflow_chronon.core.settings_text import read_settings
@@ -41,6 +42,7 @@ class ConfRoot:
     confs: tuple[Conf, ...] = ()
     unreadable: tuple[RejectedConf, ...] = ()
     problems: tuple[Fault, ...] = ()  #: what is wrong with the root itself: missing, empty, bad settings
+    state: TreeState = TreeState.WHOLE  #: whether this can be the whole truth (C23)
 
     @property
     def branch(self) -> str:
@@ -63,6 +65,17 @@ class ConfRoot:
             verdicts[free] = rejected
         return dict(sorted(verdicts.items()))
 
+    def facts(self) -> TreeFacts:
+        """What a plan needs to know of the tree."""
+        return tree_facts(
+            self.judge(),
+            self.confs,
+            branch=self.branch,
+            default_branch=self.settings.default_branch,
+            state=self.state,
+            problems=self.problems,
+        )
+
 
 def read_conf_root(
     root: Path, *, environ: Mapping[str, str], branch: str | None = None, warehouse: str | None = None
@@ -75,28 +88,34 @@ def read_conf_root(
     """
     if not root.is_dir():
         remedy = "create it, or set [chronon] conf_root"
-        return ConfRoot(root, Settings(), problems=(Fault("input", "", f"there is no conf root {root}", remedy),))
+        missing = Fault("input", "", f"there is no conf root {root}", remedy)
+        return ConfRoot(root, Settings(branch=branch or None), problems=(missing,), state=TreeState.EMPTY)
     try:
         settings = _settings(root, environ)
     except Rejected as error:
-        return ConfRoot(root, Settings(), problems=tuple(_in_settings(fault) for fault in error.faults))
+        faults = tuple(_in_settings(fault) for fault in error.faults)
+        return ConfRoot(root, Settings(branch=branch or None), problems=faults, state=TreeState.UNREADABLE)
     if settings.branch is None and branch:
         settings = settings.model_copy(update={"branch": branch})
     if warehouse and settings.catalog.kind == "filesystem" and not (settings.catalog.model_extra or {}).get("root"):
         catalog = CatalogSettings.model_validate({**settings.catalog.model_dump(), "root": warehouse})
         settings = settings.model_copy(update={"catalog": catalog})
     if faults := backend_faults(settings):
-        return ConfRoot(root, settings, problems=tuple(_in_settings(fault) for fault in faults))
+        found_faults = tuple(_in_settings(fault) for fault in faults)
+        return ConfRoot(root, settings, problems=found_faults, state=TreeState.UNREADABLE)
     problems: list[Fault] = []
     try:
         tree = _compiled_tree(root, settings.environment)
         found, unreadable = _read_tree(tree, root, problems) if tree is not None else ([], [])
     except OSError as error:
-        return ConfRoot(root, settings, problems=(_unreadable(error, what=f"the conf root {root}"),))
+        problem = _unreadable(error, what=f"the conf root {root}")
+        return ConfRoot(root, settings, problems=(problem,), state=TreeState.UNREADABLE)
     confs, doubled = _without_doubles(found)
+    state = TreeState.UNREADABLE if problems else TreeState.WHOLE
     if not (found or unreadable or problems):
         problems.append(_nothing_found(root))
-    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems))
+        state = TreeState.EMPTY
+    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems), state)
 
 
 def _in_settings(fault: Fault) -> Fault:
