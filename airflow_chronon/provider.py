@@ -32,6 +32,12 @@ def get_provider_info() -> dict[str, Any]:
             }
         },
         "cli": ["airflow_chronon.airflow.commands.get_chronon_commands"],
+        "connection-types": [
+            {
+                "connection-type": "chronon_airflow",
+                "hook-class-name": "airflow_chronon.airflow.hooks.ChrononAirflowHook",
+            }
+        ],
         "asset-uris": [{"schemes": ["chronon"], "handler": "airflow_chronon.airflow.assets.sanitize_uri"}],
     }
 

@@ -1,0 +1,338 @@
+"""The real Airflow behind :class:`AirflowServer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
+from airflow_chronon.rest.errors import AirflowRefused, NotThere
+from airflow_chronon.rest.login import Login
+from airflow_chronon.rest.records import (
+    BackfillRecord,
+    BackfillRequest,
+    DagRecord,
+    ImportErrorRecord,
+    RunRecord,
+    TaskRecord,
+)
+from airflow_chronon.rest.transport import Json, Transport
+
+PAGE = 100  #: the server's own limit
+ANY = "~"  #: stands for every DAG or every run in a path
+
+
+class AirflowRest:
+    """Airflow's REST API through ``apache-airflow-client``; nothing is asked before the first call."""
+
+    def __init__(self, login: Login) -> None:
+        self.url = login.url
+        self._login = login
+
+    @property
+    def calls(self) -> int:
+        """How many requests have been answered."""
+        return self._transport.calls
+
+    # DAGs
+
+    def dags(self, *, tags: Sequence[str] = (), include_stale: bool = True) -> tuple[DagRecord, ...]:
+        query: dict[str, Any] = {"exclude_stale": not include_stale, "order_by": ["dag_id"]}
+        if tags:
+            query |= {"tags": list(tags), "tags_match_mode": "all"}
+        return tuple(
+            _dag(item)
+            for item in self._pages("listing the DAGs", self._dags.get_dags_without_preload_content, "dags", **query)
+        )
+
+    def dag(self, dag_id: str) -> DagRecord | None:
+        try:
+            return _dag(self._call(f"looking at {dag_id}", self._dags.get_dag_without_preload_content, dag_id))
+        except NotThere:
+            return None
+
+    def set_paused(self, dag_id: str, *, paused: bool) -> None:
+        from airflow_client.client.models.dag_patch_body import DAGPatchBody
+
+        what = f"{'pausing' if paused else 'unpausing'} {dag_id}"
+        self._call(what, self._dags.patch_dag_without_preload_content, dag_id, DAGPatchBody(is_paused=paused))
+
+    def delete_dag(self, dag_id: str) -> None:
+        self._call(f"deleting {dag_id}", self._dags.delete_dag_without_preload_content, dag_id)
+
+    # runs
+
+    def runs(
+        self,
+        dag_id: str | None = None,
+        *,
+        states: Sequence[str] = (),
+        run_types: Sequence[str] = (),
+        run_after: tuple[Instant | None, Instant | None] = (None, None),
+    ) -> tuple[RunRecord, ...]:
+        first, last = (None if each is None else to_datetime(each) for each in run_after)
+        query = {
+            "state": list(states) or None,
+            "run_type": list(run_types) or None,
+            "run_after_gte": first,
+            "run_after_lte": last,
+            "order_by": ["run_after", "id"],
+        }
+        ask = self._runs.get_dag_runs_without_preload_content
+        return tuple(
+            _run(item)
+            for item in self._pages(
+                f"listing the runs of {dag_id or 'all DAGs'}", ask, "dag_runs", dag_id or ANY, **query
+            )
+        )
+
+    def run(self, dag_id: str, run_id: str) -> RunRecord:
+        return _run(
+            self._call(
+                f"looking at the run {run_id} of {dag_id}",
+                self._runs.get_dag_run_without_preload_content,
+                dag_id,
+                run_id,
+            )
+        )
+
+    def tasks(
+        self,
+        dag_id: str | None = None,
+        run_id: str | None = None,
+        *,
+        task_id: str | None = None,
+        states: Sequence[str] = (),
+    ) -> tuple[TaskRecord, ...]:
+        query = {"task_id": task_id, "state": list(states) or None, "order_by": ["id"]}
+        ask = self._tasks.get_task_instances_without_preload_content
+        what = f"listing the tasks of {dag_id or 'all DAGs'}"
+        return tuple(
+            _task(item) for item in self._pages(what, ask, "task_instances", dag_id or ANY, run_id or ANY, **query)
+        )
+
+    def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
+        from airflow_client.client.models.dag_run_patch_body import DAGRunPatchBody
+
+        given: Json = {name: value for name, value in (("state", state), ("note", note)) if value is not None}
+        ask = self._runs.patch_dag_run_without_preload_content
+        self._call(
+            f"changing the run {run_id} of {dag_id}",
+            ask,
+            dag_id,
+            run_id,
+            DAGRunPatchBody(**given),
+            update_mask=list(given),
+        )
+
+    def trigger(
+        self,
+        dag_id: str,
+        *,
+        partition_key: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        note: str | None = None,
+        run_id: str | None = None,
+    ) -> RunRecord:
+        from airflow_client.client.models.trigger_dag_run_post_body import TriggerDAGRunPostBody
+
+        body = TriggerDAGRunPostBody(conf=dict(params or {}), dag_run_id=run_id, note=note, partition_key=partition_key)
+        body.logical_date = None
+        # asked once: a call whose answer was lost may have made its run
+        ask = self._runs.trigger_dag_run_without_preload_content
+        return _run(self._call(f"triggering {dag_id}", ask, dag_id, body, again=False))
+
+    # backfills
+
+    def plan_backfill(self, request: BackfillRequest) -> tuple[str, ...]:
+        ask = self._backfills.create_backfill_dry_run_without_preload_content
+        answer = self._call(f"planning a backfill of {request.dag_id}", ask, _backfill_body(request))
+        return tuple(str(item["partition_key"]) for item in answer["backfills"])
+
+    def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
+        ask = self._backfills.create_backfill_without_preload_content
+        return _backfill(self._call(f"backfilling {request.dag_id}", ask, _backfill_body(request)))
+
+    def backfills(self, dag_id: str) -> tuple[BackfillRecord, ...]:
+        ask = self._backfills.list_backfills_without_preload_content
+        return tuple(
+            _backfill(item)
+            for item in self._pages(f"listing the backfills of {dag_id}", ask, "backfills", dag_id, order_by=["id"])
+        )
+
+    def cancel_backfill(self, backfill_id: int) -> None:
+        self._call(
+            f"cancelling backfill {backfill_id}", self._backfills.cancel_backfill_without_preload_content, backfill_id
+        )
+
+    # the rest
+
+    def import_errors(self) -> tuple[ImportErrorRecord, ...]:
+        from airflow_client.client.api.import_error_api import ImportErrorApi
+
+        ask = ImportErrorApi(self._transport.client).get_import_errors_without_preload_content
+        found = self._pages("listing the import errors", ask, "import_errors", order_by=["id"])
+        return tuple(
+            ImportErrorRecord(item["filename"], item.get("bundle_name"), item["stack_trace"]) for item in found
+        )
+
+    def grid_contract(self, asset: str, key: str) -> Any:
+        from airflow_client.client.api.asset_api import AssetApi
+        from airflow_client.client.api.asset_state_store_api import AssetStateStoreApi
+
+        client = self._transport.client
+        listing = self._pages(
+            f"looking for the asset {asset}",
+            AssetApi(client).get_assets_without_preload_content,
+            "assets",
+            uri_pattern=asset,
+        )
+        for item in listing:
+            if item["uri"] == asset:
+                try:
+                    ask = AssetStateStoreApi(client).get_asset_state_store_without_preload_content
+                    return self._call(f"reading the state of {asset}", ask, key, item["id"])["value"]
+                except NotThere:
+                    return None
+        return None
+
+    def config_value(self, section: str, option: str) -> str | None:
+        from airflow_client.client.api.config_api import ConfigApi
+
+        ask = ConfigApi(self._transport.client).get_config_value_without_preload_content
+        try:
+            answer = self._call(f"reading [{section}] {option}", ask, section, option, accept="application/json")
+        except AirflowRefused as error:
+            if error.status in (403, 404):
+                return None
+            raise
+        value = answer["sections"][0]["options"][0]["value"]
+        return None if value is None else str(value)
+
+    def health(self) -> Mapping[str, str]:
+        from airflow_client.client.api.monitor_api import MonitorApi
+
+        answer = self._call(
+            "asking for its health", MonitorApi(self._transport.client).get_health_without_preload_content
+        )
+        return {name: str(item.get("status")) for name, item in answer.items() if isinstance(item, dict)}
+
+    def _pages(self, what: str, ask: Callable[..., Any], key: str, *arguments: Any, **query: Any) -> Iterator[Json]:
+        offset = 0
+        while True:
+            page = self._call(what, ask, *arguments, limit=PAGE, offset=offset, **query)[key]
+            yield from page
+            offset += len(page)
+            if len(page) < PAGE:
+                return
+
+    def _call(self, what: str, method: Callable[..., Any], *arguments: Any, **options: Any) -> Json:
+        return self._transport.call(what, method, *arguments, **options)
+
+    @cached_property
+    def _transport(self) -> Transport:
+        return Transport(self._login)
+
+    @cached_property
+    def _dags(self) -> Any:
+        from airflow_client.client.api.dag_api import DAGApi
+
+        return DAGApi(self._transport.client)
+
+    @cached_property
+    def _runs(self) -> Any:
+        from airflow_client.client.api.dag_run_api import DagRunApi
+
+        return DagRunApi(self._transport.client)
+
+    @cached_property
+    def _tasks(self) -> Any:
+        from airflow_client.client.api.task_instance_api import TaskInstanceApi
+
+        return TaskInstanceApi(self._transport.client)
+
+    @cached_property
+    def _backfills(self) -> Any:
+        from airflow_client.client.api.backfill_api import BackfillApi
+
+        return BackfillApi(self._transport.client)
+
+
+def _backfill_body(request: BackfillRequest) -> Any:
+    from airflow_client.client.models.backfill_post_body import BackfillPostBody
+    from airflow_client.client.models.reprocess_behavior import ReprocessBehavior
+
+    return BackfillPostBody(
+        dag_id=request.dag_id,
+        from_date=to_datetime(request.first),
+        to_date=to_datetime(request.last),
+        reprocess_behavior=ReprocessBehavior(request.reprocess.value),
+        max_active_runs=request.max_active_runs,
+        run_backwards=request.backwards,
+    )
+
+
+def _dag(item: Json) -> DagRecord:
+    return DagRecord(
+        dag_id=item["dag_id"],
+        tags=frozenset(tag["name"] for tag in item.get("tags") or ()),
+        bundle=item.get("bundle_name"),
+        is_paused=item["is_paused"],
+        is_stale=item["is_stale"],
+        has_import_errors=item.get("has_import_errors", False),
+        next_run_after=_instant(item.get("next_dagrun_run_after")),
+        last_parsed=_instant(item.get("last_parsed_time")),
+    )
+
+
+def _run(item: Json) -> RunRecord:
+    start, end = _instant(item.get("data_interval_start")), _instant(item.get("data_interval_end"))
+    return RunRecord(
+        dag_id=item["dag_id"],
+        run_id=item["dag_run_id"],
+        run_type=item["run_type"],
+        state=item["state"],
+        partition_key=item.get("partition_key"),
+        partition_date=_instant(item.get("partition_date")),
+        window=TimeWindow(start, end) if start is not None and end is not None and end > start else None,
+        logical_date=_instant(item.get("logical_date")),
+        run_after=_instant(item.get("run_after")) or 0,
+        start=_instant(item.get("start_date")),
+        end=_instant(item.get("end_date")),
+        conf=item.get("conf") or {},
+        note=item.get("note"),
+        raw=item,
+    )
+
+
+def _task(item: Json) -> TaskRecord:
+    return TaskRecord(
+        dag_id=item["dag_id"],
+        run_id=item["dag_run_id"],
+        task_id=item["task_id"],
+        state=item.get("state"),
+        try_number=item.get("try_number") or 0,
+        start=_seconds(item.get("start_date")),
+        end=_seconds(item.get("end_date")),
+        note=item.get("note"),
+        raw=item,
+    )
+
+
+def _backfill(item: Json) -> BackfillRecord:
+    first, last = _instant(item["from_date"]), _instant(item["to_date"])
+    assert first is not None
+    assert last is not None
+    return BackfillRecord(
+        item["id"], item["dag_id"], first, last, item["is_paused"], _instant(item.get("completed_at"))
+    )
+
+
+def _instant(text: str | None) -> Instant | None:
+    return None if text is None else from_datetime(datetime.fromisoformat(text.replace("Z", "+00:00")))
+
+
+def _seconds(text: str | None) -> float | None:
+    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
