@@ -65,10 +65,10 @@ class ConfRoot:
             verdicts[free] = rejected
         return dict(sorted(verdicts.items()))
 
-    def facts(self) -> TreeFacts:
-        """What a plan needs to know of the tree."""
+    def facts(self, verdicts: Mapping[str, Verdict] | None = None) -> TreeFacts:
+        """What a plan needs to know of the tree; ``verdicts`` when they were worked out already."""
         return tree_facts(
-            self.judge(),
+            self.judge() if verdicts is None else verdicts,
             self.confs,
             branch=self.branch,
             default_branch=self.settings.default_branch,

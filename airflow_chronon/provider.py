@@ -23,6 +23,13 @@ def get_provider_info() -> dict[str, Any]:
                         example="/opt/airflow/dags/chronon",
                         default="",
                     ),
+                    "state_root": _option(
+                        "Where the reconciler keeps copies of deployed confs, its journal and the archive of retired"
+                        " DAGs: a folder or an fsspec URL that the dag processor, the workers and the reconciler reach."
+                        " Empty: chronon_state in AIRFLOW_HOME.",
+                        example="s3://bucket/chronon_state",
+                        default="",
+                    ),
                     "branch": _option(
                         "The branch that this deployment belongs to. Empty: what chronon.yaml says, else its default branch.",
                         example="feature-try-v4",

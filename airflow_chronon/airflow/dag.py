@@ -6,6 +6,8 @@ import hashlib
 import pkgutil
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
@@ -27,15 +29,24 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _ANY_SUCCESS = "none_failed_min_one_success"
 
 
-def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, namespace_prefix: str = "") -> DAG:
+class Fires(Enum):
+    """Whether a DAG has its conf's schedule."""
+
+    AS_PLANNED = "as planned"
+    NEVER = "never"
+
+
+def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED) -> DAG:
     """The DAG of one conf version. Raises ``ChrononError`` when a task setting cannot be used.
 
+    With :attr:`Fires.NEVER` the runs that are there end as they began, and no new one comes (C23).
     ``namespace_prefix`` sets the assets of another branch apart: an experiment never wakes production's consumers (C24).
     """
     settings = plan.settings
+    schedule = plan.runs if fires is Fires.AS_PLANNED else replace(plan.runs, modes={})
     with DAG(
         plan.dag_id,
-        schedule=PartitionTimetable(plan.runs),
+        schedule=PartitionTimetable(schedule),
         start_date=to_datetime(start) if (start := plan.runs.first_start) is not None else None,
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,

@@ -77,6 +77,7 @@ class LocalStateFiles:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
+                os.chmod(temporary, 0o640)  # copies hold settings; whoever runs the tasks shares the group
                 os.replace(temporary, target)
             except BaseException:
                 with contextlib.suppress(FileNotFoundError):

@@ -17,7 +17,7 @@ from airflow_chronon.core.wire import dependency_from_json, dependency_to_json, 
 
 Json = dict[str, Any]
 
-RETIRED_TAG = "retired"  #: on a DAG that is only kept for its last runs
+OFF_TAG = "off"  #: on a DAG that is built from its copy: it fires no more, and is kept for its last runs
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def plan_of_copy(copy: ConfCopy) -> ConfPlan:
     return ConfPlan(
         conf=conf,
         dag_id=copy.dag_id,
-        tags=tuple(sorted({*content["tags"], RETIRED_TAG})),
+        tags=tuple(sorted({*content["tags"], OFF_TAG})),
         spec=runs.spec,
         runs=runs,
         dependencies={

@@ -27,7 +27,7 @@ from airflow_chronon.core.plan.actions import (
     Wait,
     WaitForRuns,
 )
-from airflow_chronon.core.plan.journal import Era, JournalEntry
+from airflow_chronon.core.plan.journal import JournalEntry
 from airflow_chronon.core.words import span
 from airflow_chronon.errors import Fault
 
@@ -113,8 +113,6 @@ def _json(action: Action) -> dict[str, Any]:
 def _value(value: Any) -> Any:
     if isinstance(value, JournalEntry):
         return value.dag_id
-    if isinstance(value, Era):  # pragma: no cover (only inside entries)
-        return value.since
     if isinstance(value, Fault):
         return asdict(value)
     if isinstance(value, tuple):

@@ -9,10 +9,10 @@ from enum import Enum
 from airflow_chronon.core.conf import Conf
 from airflow_chronon.core.identity import MAX_TAG_LENGTH, dag_id
 from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.plan.copies import RETIRED_TAG, family_of
+from airflow_chronon.core.plan.copies import OFF_TAG, family_of
 from airflow_chronon.core.plan.journal import JournalEntry
 from airflow_chronon.core.plan.owed import PastRun
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf, Verdict
 from airflow_chronon.errors import Fault
 
 CHRONON_TAG = "chronon"
@@ -56,7 +56,7 @@ class KnownDag:
     @property
     def fires_no_more(self) -> bool:
         """Whether the loader has switched it off, or produces it no longer."""
-        return self.is_stale or RETIRED_TAG in self.tags
+        return self.is_stale or OFF_TAG in self.tags
 
     @property
     def branch(self) -> str | None:
@@ -84,6 +84,7 @@ class TreeFacts:
     plans: Mapping[str, ConfPlan] = field(default_factory=dict)  #: the good ones
     ids: frozenset[str] = frozenset()  #: every DAG id that a conf of the tree stands for, whatever its verdict
     keys: frozenset[str] = frozenset()  #: ``type/name`` and files of the confs that are not good: they count as present
+    elsewhere: frozenset[str] = frozenset()  #: DAG ids of confs of other environments
     stems: tuple[str, ...] = ()  #: DAG ids, without version, of files that cannot be read
     families: frozenset[str] = frozenset()
 
@@ -108,17 +109,12 @@ def tree_facts(
     """Good, rejected, unreadable and other-environment confs: all of them are present (C23)."""
     plans = {verdict.dag_id: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
     readable = list(confs)
-    ids = set(plans)
-    for conf in readable:
-        ids.add(
-            dag_id(
-                conf.key,
-                name=conf.name_without_version,
-                version=conf.version,
-                branch=branch,
-                default_branch=default_branch,
-            )
-        )
+
+    def id_of(conf: Conf) -> str:
+        name, version = conf.name_without_version, conf.version
+        return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=default_branch)
+
+    elsewhere = frozenset(id_of(verdict.conf) for verdict in verdicts.values() if isinstance(verdict, OtherEnvironment))
     bad = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
     unread = {verdict.key for verdict in bad} - {str(conf.key) for conf in readable}
     prefix = "" if branch == default_branch else f"{branch}--"
@@ -126,7 +122,8 @@ def tree_facts(
         state=state,
         problems=problems,
         plans=plans,
-        ids=frozenset(ids),
+        ids=frozenset((*plans, *map(id_of, readable))),
+        elsewhere=elsewhere - set(plans),
         keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
         stems=tuple(sorted(prefix + key.replace("/", ".", 1) for key in unread)),
         families=frozenset(map(family_of, readable)),

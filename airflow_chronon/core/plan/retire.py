@@ -30,7 +30,7 @@ def retire_steps(doomed: Doomed) -> Iterator[RetireStep]:
     longer produced, deleted. Each step leaves a trace that the next reconcile reads, so that it may end after any of them.
     """
     dag_id, dag, tombstone = doomed.dag_id, doomed.dag, doomed.tombstone
-    if tombstone is None:
+    if tombstone is None or (doomed.confirmed and not tombstone.confirmed):
         yield Drain(dag_id, doomed.why, doomed.confirmed)
     is_archived = tombstone is not None and bool(tombstone.archive)
     if dag is None:
