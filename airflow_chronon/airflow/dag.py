@@ -12,12 +12,13 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import table_asset
-from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator, output_table
+from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.sensors import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetable import PartitionTimetable
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import TableDependency
 from airflow_chronon.core.instants import to_datetime
+from airflow_chronon.core.outputs import output_table
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import TaskDefaults
 from airflow_chronon.errors import ChrononError, Fault

@@ -11,8 +11,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.run_request import request_of_context
 from airflow_chronon.catalogs.build import build_catalog
-from airflow_chronon.core.conf import Mode, upload_table_of
+from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.environment import job_environment
+from airflow_chronon.core.outputs import output_table
 from airflow_chronon.core.readiness import check_shape, missing_ranges
 from airflow_chronon.core.requests import requested_run
 from airflow_chronon.core.resolve import ConfPlan
@@ -23,13 +24,6 @@ from airflow_chronon.engine.protocol import JobRequest, NothingToWrite, Runner
 from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
 
 UPLOAD_TO_KV = "upload_to_kv"
-
-
-def output_table(plan: ConfPlan, mode: Mode) -> str | None:
-    """The table that a mode writes; None for a mode that writes none."""
-    if mode is Mode.METADATA_UPLOAD:
-        return None
-    return upload_table_of(plan.conf.meta) if mode is Mode.UPLOAD else plan.conf.table
 
 
 class _PlanOperator(BaseOperator):
