@@ -78,7 +78,7 @@ def with_upstream(
     """The target after every producer's replays that it needs: producers first, each conf once.
 
     A producer is replayed where it lacks labels that a later replay reads, its own upstream included. A conf that reads
-    its own earlier partitions is not its own producer here. Raises ``ChrononError`` when a needed partition is not closed.
+    its own earlier partitions is not its own producer here. Raises ``ChrononError`` when a needed one is not closed.
     """
     walk = _Walk(plans, landed, now)
     walk.visit(target.plan, target.starts)
