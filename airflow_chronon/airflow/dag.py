@@ -14,12 +14,13 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import table_asset
-from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator, output_table
+from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.sensors import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetable import PartitionTimetable
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import TableDependency
 from airflow_chronon.core.instants import to_datetime
+from airflow_chronon.core.outputs import output_table
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import TaskDefaults
 from airflow_chronon.errors import ChrononError, Fault
@@ -118,6 +119,7 @@ class _Tasks:
             mode=mode,
             job=job,
             conf_path=self.conf_path,
+            asset=self._asset(mode),
             retries=settings.retries,
             max_active_tis_per_dag=settings.max_active_runs,
             **_task_arguments(settings.task_defaults),
