@@ -118,6 +118,15 @@ def read_conf_root(
     return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems), state)
 
 
+def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> tuple[str, str]:
+    """The branch of a conf root and its default branch, from the settings alone; those that cannot be read name none."""
+    try:
+        settings = _settings(root, environ)
+    except Rejected:
+        settings = Settings()
+    return settings.branch or branch or settings.default_branch, settings.default_branch
+
+
 def _in_settings(fault: Fault) -> Fault:
     return replace(fault, field=f"{SETTINGS_FILE} {fault.field}".strip())
 

@@ -30,6 +30,11 @@ def get_provider_info() -> dict[str, Any]:
                         example="s3://bucket/chronon_state",
                         default="",
                     ),
+                    "reconcile_schedule": _option(
+                        "When the reconciler DAG runs: five cron fields or a preset such as @hourly.",
+                        example="*/15 * * * *",
+                        default="*/5 * * * *",
+                    ),
                     "branch": _option(
                         "The branch that this deployment belongs to. Empty: what chronon.yaml says, else its default branch.",
                         example="feature-try-v4",

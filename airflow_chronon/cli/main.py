@@ -6,6 +6,7 @@ JSON goes to stdout, everything else to stderr; exit codes are 0 good, 1 finding
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any, NoReturn
 
 from airflow_chronon import __version__
 from airflow_chronon.cli.commands import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
+from airflow_chronon.cli.plan import BASE, PLAN, RECONCILE, show_differences
 from airflow_chronon.cli.select import select
 from airflow_chronon.cli.text import check_text, explain_text
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
@@ -37,6 +39,9 @@ def check(options: argparse.Namespace) -> int:
         print(check_text(root, verdicts))
     _report_problems(root)
     bad = any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
+    if options.base is not None:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout holds the verdicts
+            bad |= show_differences(root, options.base, as_json=False) == FINDINGS
     return FINDINGS if bad or root.problems else GOOD
 
 
@@ -66,8 +71,10 @@ def explain(options: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command("check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, FORMAT), check),
+    Command("check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, BASE, FORMAT), check),
     Command("explain", "show the runs of confs: fires, partitions, waits", (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT), explain),
+    PLAN,
+    RECONCILE,
 )
 
 

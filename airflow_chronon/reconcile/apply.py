@@ -83,7 +83,9 @@ class _Applier:
     def stop_runs(self, action: StopRuns) -> None:
         note = f"Stopped by {self.by}: the conf of this DAG is gone, and {action.why}."
         for run in self.server.runs(action.dag_id, states=ACTIVE_RUN_STATES):
-            self.server.patch_run(action.dag_id, run.run_id, state="failed", note=f"{run.note}\n{note}" if run.note else note)
+            self.server.patch_run(
+                action.dag_id, run.run_id, state="failed", note=f"{run.note}\n{note}" if run.note else note
+            )
 
     def archive(self, action: Archive) -> None:
         tombstone = self._tombstone(action.dag_id)
@@ -197,7 +199,9 @@ def _is_hopeless(error: ChrononError) -> bool:
     """Whether everything after it would fail likewise: no state folder, or no Airflow."""
     from airflow_chronon.rest.errors import AirflowRefused, LoginFailed
 
-    return not isinstance(error, AirflowError) or isinstance(error, LoginFailed) or not isinstance(error, AirflowRefused)
+    return (
+        not isinstance(error, AirflowError) or isinstance(error, LoginFailed) or not isinstance(error, AirflowRefused)
+    )
 
 
 def _after(actions: Iterable[Action], last: Action) -> list[Action]:

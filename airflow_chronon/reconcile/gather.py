@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from airflow_chronon.conf_root import ConfRoot
+from airflow_chronon.core.contracts import contract_key
 from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.labels import PartitionSpec
-from airflow_chronon.core.manual import read_range
+from airflow_chronon.core.outputs import output_table
+from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.build import Facts, owing, vanished
 from airflow_chronon.core.plan.facts import (
     CHRONON_TAG,
@@ -21,18 +21,16 @@ from airflow_chronon.core.plan.facts import (
     TreeFacts,
     TreeState,
 )
-from airflow_chronon.core.plan.owed import PastRun
 from airflow_chronon.core.resolve import ConfPlan
-from airflow_chronon.errors import ChrononError
+from airflow_chronon.rest.coverage import known_runs
 from airflow_chronon.rest.errors import NotThere
 from airflow_chronon.rest.protocol import AirflowServer
-from airflow_chronon.rest.records import ACTIVE_RUN_STATES, DagRecord, RunRecord
+from airflow_chronon.rest.records import ACTIVE_RUN_STATES, DagRecord
 from airflow_chronon.state.folder import StateFolder, open_branches
 
-_FEW = 10  #: so many DAGs are asked one by one for their runs in progress; for more, all runs in progress are listed once
-
-#: The grid that a DAG's table was first written on, as text; None when nothing has been written.
-ContractReader = Callable[[ConfPlan], str | None]
+_FEW = (
+    10  #: so many DAGs are asked one by one for their runs in progress; for more, all runs in progress are listed once
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,6 @@ class Place:
     state: StateFolder
     state_root: str
     server: AirflowServer
-    written_on: ContractReader | None = None
 
 
 def gather(place: Place, *, now: Instant) -> Facts:
@@ -93,27 +90,8 @@ def _active_runs(server: AirflowServer, doomed: list[str]) -> dict[str, int]:
     return found
 
 
-def _past_runs(server: AirflowServer, plan: ConfPlan, *, now: Instant) -> tuple[PastRun, ...]:
-    return tuple(past_runs(server.runs(plan.dag_id), plan.spec, now=now))
-
-
-def past_runs(runs: Iterable[RunRecord], spec: PartitionSpec, *, now: Instant) -> Iterable[PastRun]:
-    """Which partitions the runs of a DAG cover: by data interval, by key, or by their params."""
-    for run in runs:
-        is_scheduled = run.run_type == "scheduled"
-        first, last = str(run.conf.get("start_ds") or ""), str(run.conf.get("end_ds") or "")
-        try:
-            if is_scheduled and run.window is not None:
-                window = run.window
-            elif run.partition_key:
-                window = read_range(run.partition_key, run.partition_key, spec, now=now)
-            elif first:
-                window = read_range(first, last or first, spec, now=now)
-            else:
-                continue
-        except ChrononError:
-            continue  # on another grid, or refused by its first task
-        yield PastRun(is_scheduled, window)
+def _past_runs(server: AirflowServer, plan: ConfPlan, *, now: Instant) -> tuple[KnownRun, ...]:
+    return tuple(known_runs(server.runs(plan.dag_id), plan.runs, now=now))
 
 
 def _settings(server: AirflowServer) -> AirflowSettings:
@@ -125,15 +103,25 @@ def _settings(server: AirflowServer) -> AirflowSettings:
 
 
 def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, str]:
-    """Only of confs whose grid is not the one they were deployed with: usually of none."""
-    if place.written_on is None:
-        return {}
+    """What the tables of confs were begun on whose grid is not the one they were deployed with: usually of none (C22)."""
     found = {}
     for dag_id, plan in tree.plans.items():
         known, grid = state.journal.get(dag_id), str(plan.spec.grid)
         if known is not None and known.grid != grid:
-            found[dag_id] = place.written_on(plan) or grid
+            found[dag_id] = _written_on(place, plan) or grid
     return found
+
+
+def _written_on(place: Place, plan: ConfPlan) -> str | None:
+    for mode in plan.runs.all_modes:
+        table = output_table(plan, mode)
+        if table is not None:
+            namespace, _, name = table.rpartition(".")
+            asset = f"chronon://{place.root.namespace_prefix}{namespace}/{name}"
+            kept = place.server.grid_contract(asset, contract_key(plan.dag_id))
+            if kept is not None:
+                return str(kept)
+    return None
 
 
 def _other_tables(place: Place) -> dict[str, str]:

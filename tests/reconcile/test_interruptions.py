@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.reconcile.world import Killed, World, broken, conf
 
 from airflow_chronon.core.plan.actions import Delete
+from tests.reconcile.world import Killed, World, broken, conf
 
 NAMES = ("a__1", "a__2", "b__1", "c__1")
 BRANCHES = ("main", "try")
@@ -95,7 +95,9 @@ class Deployments(RuleBasedStateMachine):
 
     @rule(branch=st.sampled_from(BRANCHES), number=st.integers(0, 40), confirmed=st.booleans())
     def reconcile(self, branch: str, number: int, confirmed: bool) -> None:
-        others = {dag_id: dag for dag_id, dag in self.world.airflow.dag_records.items() if self._is_other(dag_id, branch)}
+        others = {
+            dag_id: dag for dag_id, dag in self.world.airflow.dag_records.items() if self._is_other(dag_id, branch)
+        }
         present = self.world.trees[branch].facts().ids | {id_of(name, branch) for name in self.broken[branch]}
         before = set(self.world.airflow.dag_records)
         calm = self.world.kill_at(number)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.core.confs import at
-from tests.reconcile.world import World, broken, conf, tree
 
 from airflow_chronon.core.documents import Environment
 from airflow_chronon.core.plan.actions import Delete, Hold, Severity, StopRuns, Unpause, WaitForRuns
 from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
+from tests.core.confs import at
+from tests.reconcile.world import World, broken, conf, tree
 
 ONE, TWO, THREE = (conf(f"t.s.{name}__1") for name in ("one", "two", "three"))
 ID = "staging_query.t.s.one__1"
@@ -301,7 +301,9 @@ def test_branches_run_side_by_side_and_one_is_dropped_without_the_other() -> Non
 
 def test_dags_of_another_bundle_or_without_tags_are_not_touched() -> None:  # C24
     world = deployed(ONE)
-    stranger = replace(world.airflow.dag_records[ID], dag_id="staging_query.t.s.else__1", bundle="another", is_stale=True)
+    stranger = replace(
+        world.airflow.dag_records[ID], dag_id="staging_query.t.s.else__1", bundle="another", is_stale=True
+    )
     plain = replace(stranger, dag_id="etl", tags=frozenset({"chronon"}), bundle="dags-folder")
     world.airflow.dag_records |= {stranger.dag_id: stranger, plain.dag_id: plain}
     for _ in range(3):
@@ -322,6 +324,7 @@ def test_what_a_merged_branch_left_is_listed() -> None:  # C24
 
 def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
     world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
+    world.airflow.contracts["chronon://ns/t_s_one__1", f"grid:{ID}"] = "3h"
     world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
     for _ in range(2):
         world.parse()
@@ -329,6 +332,13 @@ def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
         assert [finding.fault.rule for finding in done.plan.findings] == ["C22"]
     world.deploy(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
     world.settle()
+
+
+def test_a_grid_may_change_before_anything_was_written() -> None:  # C22
+    world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
+    world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
+    world.settle()
+    assert world.state().journal()[ID].grid == "1h"
 
 
 def test_a_changed_schedule_on_the_same_grid_is_fine() -> None:  # C22

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.core.confs import Document, at, staging_query
-
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, read_document
@@ -22,6 +20,7 @@ from airflow_chronon.reconcile.run import Reconciled, reconcile
 from airflow_chronon.rest.fake import FakeAirflow
 from airflow_chronon.rest.records import DagRecord, RunRecord, TaskRecord
 from airflow_chronon.state.folder import StateFolder
+from tests.core.confs import Document, at, staging_query
 
 NOW = at("2026-06-10 00:00")
 BUNDLE = "dags-folder"
@@ -145,7 +144,12 @@ class World:
         """Runs in progress end, where something still produces their DAG and nobody paused it."""
         for index, run in enumerate(self.airflow.run_records):
             record = self.airflow.dag_records[run.dag_id]
-            if run.is_active and not record.is_stale and not record.is_paused and (dag_ids is None or run.dag_id in dag_ids):
+            if (
+                run.is_active
+                and not record.is_stale
+                and not record.is_paused
+                and (dag_ids is None or run.dag_id in dag_ids)
+            ):
                 self.airflow.run_records[index] = replace(run, state="success")
         ended = {(run.dag_id, run.run_id) for run in self.airflow.run_records if not run.is_active}
         self.airflow.task_records = [

@@ -8,7 +8,19 @@ from enum import Enum
 from functools import cached_property
 
 from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.plan.actions import Action, Deploy, Hold, Keep, Plan, Record, Replay, Report, Revive, Severity, Unpause
+from airflow_chronon.core.plan.actions import (
+    Action,
+    Deploy,
+    Hold,
+    Keep,
+    Plan,
+    Record,
+    Replay,
+    Report,
+    Revive,
+    Severity,
+    Unpause,
+)
 from airflow_chronon.core.plan.copies import ConfCopy, copy_of, family_of
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
@@ -136,7 +148,9 @@ def _unpauses(facts: Facts) -> Iterator[Action]:
         if dag is None or not dag.is_paused or dag.is_stale or not facts.deployment.owns(dag):
             continue
         if plan.settings.pause is Pause.ALLOW:
-            fault = Fault("C25", "", "it is paused, and its settings allow that", "unpause it in Airflow when it shall go on")
+            fault = Fault(
+                "C25", "", "it is paused, and its settings allow that", "unpause it in Airflow when it shall go on"
+            )
             yield Report(Severity.NOTE, fault, dag_id)
         else:
             yield Unpause(dag_id, "it was paused by hand; to stop it, set enabled: false, or pause: allow (C25)")
@@ -168,6 +182,7 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
                 active_runs=active,
                 stops=settings.on_retire is OnRetire.STOP or deployment.given_up,
                 confirmed=confirmation is Confirmation.MASS_RETIRE,
+                given_up=deployment.given_up,
             )
         )
 
@@ -178,7 +193,9 @@ def _held(facts: Facts, doomed: tuple[str, ...], confirmation: Confirmation) -> 
     if facts.deployment.given_up or not doomed:
         return None
     if tree.state is TreeState.UNREADABLE:
-        problem = f"the tree cannot be read as a whole, so nothing is retired: {tree.problems[0] if tree.problems else ''}"
+        problem = (
+            f"the tree cannot be read as a whole, so nothing is retired: {tree.problems[0] if tree.problems else ''}"
+        )
         return Hold(doomed, Fault("C23", "", problem.rstrip(": "), "mend it first"))
     if confirmation is Confirmation.MASS_RETIRE:
         return None

@@ -37,7 +37,9 @@ def explain_plan(plan: Plan) -> tuple[str, ...]:
     lines = [line for action in plan.actions for line in _lines(action)]
     counts = Counter(type(action).__name__ for action in plan.actions)
     kept = counts.pop("Keep", 0)
-    told = ", ".join(f"{number} {_plain(name)}" for name, number in counts.items() if name != "Record") or "nothing to do"
+    told = (
+        ", ".join(f"{number} {_plain(name)}" for name, number in counts.items() if name != "Record") or "nothing to do"
+    )
     return (*lines, f"{kept} confs unchanged; {told}")
 
 

@@ -9,9 +9,9 @@ from enum import Enum
 from airflow_chronon.core.conf import Conf
 from airflow_chronon.core.identity import MAX_TAG_LENGTH, dag_id
 from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.copies import OFF_TAG, family_of
 from airflow_chronon.core.plan.journal import JournalEntry
-from airflow_chronon.core.plan.owed import PastRun
 from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf, Verdict
 from airflow_chronon.errors import Fault
 
@@ -144,7 +144,7 @@ class AirflowFacts:
 
     dags: Mapping[str, KnownDag] = field(default_factory=dict)  #: every DAG with the tag ``chronon``, of any branch
     active_runs: Mapping[str, int] = field(default_factory=dict)  #: of DAGs that are to go
-    past_runs: Mapping[str, tuple[PastRun, ...]] = field(default_factory=dict)  #: of DAGs that owe partitions
+    past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)  #: of DAGs that owe partitions
     backfilling: frozenset[str] = frozenset()  #: of these, the DAGs with an active backfill
     settings: AirflowSettings = AirflowSettings()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from airflow_chronon.core.contracts import contract_fault
 from airflow_chronon.core.plan.actions import Report, Severity
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
 from airflow_chronon.errors import Fault
@@ -29,14 +30,9 @@ def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
     for dag_id, plan in sorted(tree.plans.items()):
         known, grid = state.journal.get(dag_id), str(plan.spec.grid)
         written_on = state.contracts.get(dag_id, known.grid if known is not None else grid)
-        if written_on != grid:
-            yield Report(Severity.ERROR, changed_grid(written_on, grid, table=plan.conf.table), dag_id)
-
-
-def changed_grid(before: str, after: str, *, table: str) -> Fault:
-    """The fault of a grid that was changed without a version bump (C22)."""
-    problem = f"its grid was {before} and is now {after}, and {table} holds partitions of the old one: every run of it fails"
-    return Fault("C22", "outputTableInfo", problem, "bump its version, or bring the old grid back")
+        fault = contract_fault(written_on, plan.spec.grid, table=plan.conf.table)
+        if fault is not None:
+            yield Report(Severity.ERROR, fault, dag_id)
 
 
 def _shared_tables(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
@@ -54,7 +50,9 @@ def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report
     if per_loop is not None and per_loop < ENOUGH_RUNS_PER_LOOP:
         problem = f"max_dagruns_per_loop_to_schedule is {per_loop}: replays starve while as many runs wait for data"
         yield _setting("[scheduler]", problem, "set it to 500")
-    waits = sum(len({each.table for found in p.dependencies.values() for each in found}) for p in tree.plans.values() if p.modes)
+    waits = sum(
+        len({each.table for found in p.dependencies.values() for each in found}) for p in tree.plans.values() if p.modes
+    )
     if capacity is not None and waits > capacity:
         problem = f"one run of every DAG waits for {waits} tables, and a triggerer holds {capacity} triggers"
         yield _setting("[triggerer] capacity", problem, "raise it, or run more triggerers")
@@ -64,7 +62,9 @@ def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report
             problem = f"max_pending_runs is {own.max_pending_runs} and max_catchup_runs {cap}: while the limit is reached, the cap moves on and loses fires"
             yield _setting("max_pending_runs", problem, "set it to max_catchup_runs or more", conf=dag_id)
         elif own.max_pending_runs < own.max_active_runs:
-            problem = f"max_pending_runs is {own.max_pending_runs}, so max_active_runs {own.max_active_runs} is never reached"
+            problem = (
+                f"max_pending_runs is {own.max_pending_runs}, so max_active_runs {own.max_active_runs} is never reached"
+            )
             yield _setting("max_pending_runs", problem, "set it well above max_active_runs", conf=dag_id)
 
 

@@ -69,7 +69,13 @@ def journal_entry(plan: ConfPlan, copy: ConfCopy, known: JournalEntry | None, *,
     A flip of catch-up from off to on, and a start moved back with catch-up on, make the partitions before it owed (H13).
     """
     era = Era(now, plan.runs, plan.settings.enabled)
-    fields: Json = {"key": copy.key, "family": copy.family, "file": copy.file, "table": copy.table, "digest": copy.digest}
+    fields: Json = {
+        "key": copy.key,
+        "family": copy.family,
+        "file": copy.file,
+        "table": copy.table,
+        "digest": copy.digest,
+    }
     if known is None:
         return JournalEntry(dag_id=plan.dag_id, first_seen=now, eras=(era,), **fields)
     known = replace(known, gone=None, **fields)

@@ -8,16 +8,9 @@ from dataclasses import dataclass, replace
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.labels import PartitionKey
+from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.journal import Owed
 from airflow_chronon.core.runs import Run, RunSchedule
-
-
-@dataclass(frozen=True)
-class PastRun:
-    """A run that Airflow has, whatever became of it, as far as it is known which partitions it covers."""
-
-    is_scheduled: bool
-    window: TimeWindow  #: whole partitions
 
 
 @dataclass(frozen=True)
@@ -29,7 +22,7 @@ class Stretch:
     keys: tuple[PartitionKey, ...]
 
 
-def settle(owed: Owed, schedule: RunSchedule, past: Sequence[PastRun]) -> tuple[Owed, tuple[Stretch, ...]]:
+def settle(owed: Owed, schedule: RunSchedule, past: Sequence[KnownRun]) -> tuple[Owed, tuple[Stretch, ...]]:
     """What is still to be replayed, as stretches of neighbours, oldest first; none: the debt is paid.
 
     The skip date comes first, then the cap over the fires that were missed; the cap is applied once, and remembered as

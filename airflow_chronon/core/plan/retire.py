@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from airflow_chronon.core.plan.actions import Archive, Clear, Delete, Drain, Forget, RetireStep, StopRuns, Wait, WaitForRuns
+from airflow_chronon.core.plan.actions import (
+    Archive,
+    Clear,
+    Delete,
+    Drain,
+    Forget,
+    RetireStep,
+    StopRuns,
+    Wait,
+    WaitForRuns,
+)
 from airflow_chronon.core.plan.facts import KnownDag, Tombstone
 
 
@@ -21,6 +31,10 @@ class Doomed:
     active_runs: int
     stops: bool  #: runs in progress are stopped, not waited for
     confirmed: bool
+    given_up: bool = False  #: its whole branch is: nobody will produce it again
+
+
+_NOT_OFF = "Airflow has not yet seen that its schedule is off"
 
 
 def retire_steps(doomed: Doomed) -> Iterator[RetireStep]:
@@ -45,12 +59,13 @@ def retire_steps(doomed: Doomed) -> Iterator[RetireStep]:
     elif dag.has_import_errors:
         yield Wait(dag_id, "its loader file cannot be imported; mend it first")
     elif not dag.fires_no_more:
-        yield Wait(dag_id, "Airflow has not yet seen that its schedule is off")
+        still = "a file still produces it; drop the branch's bundle first" if doomed.given_up else _NOT_OFF
+        yield Wait(dag_id, still)
     else:
         yield Archive(dag_id)
         if doomed.has_copy:
             yield Forget(dag_id)
-        elif dag.is_stale:
+        if dag.is_stale and (doomed.given_up or not doomed.has_copy):
             yield Delete(dag_id)
             yield Clear(dag_id)
 
