@@ -16,8 +16,8 @@ ENOUGH_RUNS_PER_LOOP = 100  #: with Airflow's default of 20, replays starve whil
 def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, state: StateFacts) -> Iterator[Report]:
     """Every report, worst first."""
     for problem in tree.problems:
-        severity = Severity.WARNING if deployment.given_up else Severity.ERROR
-        yield Report(severity, problem)
+        # an empty tree is held, or someone confirmed it; one that cannot be read stays wrong
+        yield Report(Severity.ERROR if tree.state is TreeState.UNREADABLE else Severity.WARNING, problem)
     yield from _grids(tree, state)
     yield from _shared_tables(tree, state)
     if tree.state is TreeState.WHOLE:
