@@ -35,7 +35,8 @@ def revision_of(root: ConfRoot, revision: str) -> Iterator[ConfRoot]:
         at = Path(folder)
         if prefix and not any(at.iterdir()):
             raise _fault(f"{revision} holds no {prefix}", "name a revision that has the conf root")
-        yield read_conf_root(at, environ=os.environ, branch=root.branch)
+        warehouse = (root.settings.catalog.model_extra or {}).get("root")
+        yield read_conf_root(at, environ=os.environ, branch=root.branch, warehouse=warehouse)
 
 
 def _git(place: Path, *arguments: str, about: str = "") -> bytes:
