@@ -26,6 +26,12 @@ from airflow_chronon.rest.records import ACTIVE_RUN_STATES
 from airflow_chronon.rest.replay import ReplayIncomplete, ReplayOptions, Started, by_key, check_ready, range_of, start
 
 
+def _positive(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs: give a whole number from 1")
+    return int(text)
+
+
 def backfill(options: argparse.Namespace) -> int:
     """Print the labels, check everything, create the runs, check those; with ``--wait``, follow them to their end."""
     root = open_root(options.root)
@@ -66,7 +72,7 @@ BACKFILL = Command(
         ),
         option("--all", dest="selection", action="store_const", const="all", help="every partition of the range"),
         option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
-        option("--max-active-runs", type=int, metavar="N", help="runs of the range at a time (the conf's setting)"),
+        option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time (the conf's setting)"),
         option("--backwards", action="store_true", help="newest first"),
         option("--with-upstream", action="store_true", help="replay what its producers lack first"),
         option("--unpause", action="store_true", help="unpause a paused DAG"),
