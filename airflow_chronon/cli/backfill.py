@@ -72,7 +72,7 @@ BACKFILL = Command(
         ),
         option("--all", dest="selection", action="store_const", const="all", help="every partition of the range"),
         option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
-        option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time (the conf's setting)"),
+        option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time"),
         option("--backwards", action="store_true", help="newest first"),
         option("--with-upstream", action="store_true", help="replay what its producers lack first"),
         option("--unpause", action="store_true", help="unpause a paused DAG"),
