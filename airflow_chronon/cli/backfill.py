@@ -67,9 +67,7 @@ BACKFILL = Command(
         ROOT,
         *LABELS,
         option("--missing", dest="selection", action="store_const", const="missing", help="not landed (the default)"),
-        option(
-            "--failed", dest="selection", action="store_const", const="failed", help="whose newest run failed"
-        ),
+        option("--failed", dest="selection", action="store_const", const="failed", help="whose newest run failed"),
         option("--all", dest="selection", action="store_const", const="all", help="every partition of the range"),
         option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
         option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time"),
@@ -102,7 +100,9 @@ def _rows(
     runs = None
     if server is not None and server.dag(plan.dag_id) is not None:
         states: Sequence[str] = () if selection is Selection.FAILED else ACTIVE_RUN_STATES
-        runs = known_runs(runs_covering(server, plan.dag_id, window, states=states), plan.runs, now=now)
+        runs = known_runs(
+            runs_covering(server, plan.dag_id, window, grid=plan.spec.grid, states=states), plan.runs, now=now
+        )
     elif selection is Selection.FAILED:
         need_server(options.airflow)  # only Airflow knows what failed
     return plan.runs, plan.spec.grid.starts(window.start, window.end), Known(landed, runs)
@@ -122,7 +122,9 @@ def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -
     if server is None or not starts or server.dag(plan.dag_id) is None:
         return replay
     window = TimeWindow(starts[0], starts[-1] + plan.spec.grid.interval)
-    active = known_runs(runs_covering(server, plan.dag_id, window, states=ACTIVE_RUN_STATES), plan.runs, now=now)
+    active = known_runs(
+        runs_covering(server, plan.dag_id, window, grid=plan.spec.grid, states=ACTIVE_RUN_STATES), plan.runs, now=now
+    )
     busy = {start for run in active for start in plan.spec.grid.starts(run.window.start, run.window.end)}
     return Replay(plan, tuple(start for start in starts if start not in busy))
 

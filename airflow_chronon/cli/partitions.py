@@ -74,7 +74,10 @@ def with_airflow(
     records: tuple[RunRecord, ...] = ()
     newest: tuple[RunRecord, ...] = ()
     if server.dag(plan.dag_id) is not None:
-        records, newest = runs_covering(server, plan.dag_id, window), server.newest_scheduled(plan.dag_id)
+        records, newest = (
+            runs_covering(server, plan.dag_id, window, grid=plan.spec.grid),
+            server.newest_scheduled(plan.dag_id),
+        )
     runs = known_runs((*records, *newest), plan.runs, now=now)
     kept = kept_grid(server, plan, namespace_prefix=namespace_prefix)
     return Known(landed=known.landed, runs=runs, kept_grid=kept, eras=known.eras)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from airflow_chronon.core.conf import Mode
+from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.core.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.requests import RunRequest, requested_run
@@ -15,7 +16,7 @@ from airflow_chronon.rest.errors import NotThere
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import RunRecord
 
-#: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly schedule's.
+#: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
 LONGEST_RUN = 366 * DAY
 
 
@@ -47,10 +48,11 @@ def known_runs(records: Iterable[RunRecord], schedule: RunSchedule, *, now: Inst
 
 
 def runs_covering(
-    server: AirflowServer, dag_id: str, window: TimeWindow, *, states: Sequence[str] = ()
+    server: AirflowServer, dag_id: str, window: TimeWindow, *, grid: PartitionGrid, states: Sequence[str] = ()
 ) -> tuple[RunRecord, ...]:
     """The runs that may cover partitions of a window: by their keys, or manual ones by their params."""
-    reach = TimeWindow(window.start, window.end + LONGEST_RUN)
+    # only a daily grid has runs of more than one partition (C2, C6)
+    reach = TimeWindow(window.start, window.end + (LONGEST_RUN if grid.interval == DAY else 0))
     keyed = server.runs(dag_id, states=states, days=reach)
     seen = {record.run_id for record in keyed}
     manual = server.runs(dag_id, states=states, run_types=("manual",), run_after=(window.start, None))

@@ -45,13 +45,21 @@ def states(answer: Answer) -> dict[str, str]:
     return {row["label"]: row["state"] for row in answer.json["partitions"]}
 
 
-def test_missing_partitions_run_as_one_range_and_by_key_and_the_same_range_any_number_of_times(lab: Lab, cli: Cli) -> None:
+def test_missing_partitions_run_as_one_range_and_by_key_and_the_same_range_any_number_of_times(
+    lab: Lab, cli: Cli
+) -> None:
     dag_id = lab.deploy(unscheduled("t.replay.missing__1", "1h"))
     lab.settle(dag_id)
     labels = hours(8, 3)
     (lab.airflow.warehouse / lab.table("t.replay.missing__1") / f"ds={labels[2]}").mkdir(parents=True)
     (lab.airflow.warehouse / lab.table("t.replay.missing__1") / f"ds={labels[2]}" / "_SUCCESS").touch()
-    span = (dag_id, "--start-ds", labels[0].replace("-", "/", 2)[:10] + " " + labels[0][11:13], "--end-ds", labels[-1])  # C27
+    span = (
+        dag_id,
+        "--start-ds",
+        labels[0].replace("-", "/", 2)[:10] + " " + labels[0][11:13],
+        "--end-ds",
+        labels[-1],
+    )  # C27
 
     planned = cli("backfill", *span, "--dry-run")
     assert planned.code == 0
@@ -100,7 +108,12 @@ def test_what_cannot_be_is_refused_in_one_sentence_and_nothing_is_created(lab: L
         ("--start-ds", labels[1], "--end-ds", labels[0]): "is before start_ds",  # case 12
         ("--start-ds", labels[0], "--end-ds", "2199-01-01-00-00"): "newest closed one is",
         ("--start-ds", labels[0][:-2] + "30"): "is not a boundary of the grid 1h",
-        ("--start-ds", labels[0], "--airflow", "http://admin:wrong@" + lab.airflow.server.url.split("//")[1]): "password",
+        (
+            "--start-ds",
+            labels[0],
+            "--airflow",
+            "http://admin:wrong@" + lab.airflow.server.url.split("//")[1],
+        ): "password",
         ("--start-ds", labels[0], "--airflow", "http://a:b@127.0.0.1:9"): "does not answer",
     }
     for arguments, said in refusals.items():
@@ -141,7 +154,9 @@ def test_with_upstream_the_producers_run_first_and_everything_lands(lab: Lab, cl
 def test_airflow_plans_a_year_of_hours_as_the_command_prints_it(lab: Lab, cli: Cli) -> None:
     dag_id = lab.deploy(unscheduled("t.replay.year__1", "1h"))
     lab.settle(dag_id)
-    answer = cli("backfill", dag_id, "--start-ds", "2025-03-01", "--end-ds", "2026-02-28", "--dry-run", "--format", "json")
+    answer = cli(
+        "backfill", dag_id, "--start-ds", "2025-03-01", "--end-ds", "2026-02-28", "--dry-run", "--format", "json"
+    )
     assert answer.code == 0, answer
     [replay] = answer.json["replays"]
     assert len(replay["labels"]) == 8760  # and Airflow's own plan was compared with them
