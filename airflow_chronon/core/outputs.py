@@ -23,3 +23,9 @@ def tables_of(plan: ConfPlan) -> tuple[str, ...]:
 def main_table(plan: ConfPlan) -> str | None:
     """The table whose partitions say whether a conf's partitions have landed; None when it writes none."""
     return next(iter(tables_of(plan)), None)
+
+
+def asset_uri(table: str, *, namespace_prefix: str = "") -> str:
+    """The URI of a table's asset; one per table and branch (C24)."""
+    namespace, _, name = table.rpartition(".")
+    return f"chronon://{namespace_prefix}{namespace}/{name}"

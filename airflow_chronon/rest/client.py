@@ -71,6 +71,7 @@ class AirflowRest:
         states: Sequence[str] = (),
         run_types: Sequence[str] = (),
         run_after: tuple[Instant | None, Instant | None] = (None, None),
+        days: TimeWindow | None = None,
     ) -> tuple[RunRecord, ...]:
         first, last = (None if each is None else to_datetime(each) for each in run_after)
         query = {
@@ -78,6 +79,8 @@ class AirflowRest:
             "run_type": list(run_types) or None,
             "run_after_gte": first,
             "run_after_lte": last,
+            "partition_date_gte": None if days is None else to_datetime(days.start).date(),
+            "partition_date_lte": None if days is None else to_datetime(days.end - 1).date(),
             "order_by": ["run_after", "id"],
         }
         ask = self._runs.get_dag_runs_without_preload_content
@@ -87,6 +90,12 @@ class AirflowRest:
                 f"listing the runs of {dag_id or 'all DAGs'}", ask, "dag_runs", dag_id or ANY, **query
             )
         )
+
+    def newest_scheduled(self, dag_id: str) -> tuple[RunRecord, ...]:
+        ask = self._runs.get_dag_runs_without_preload_content
+        query = {"run_type": ["scheduled"], "order_by": ["-run_after"], "limit": 1}
+        answer = self._call(f"looking for the newest run of {dag_id}", ask, dag_id, **query)
+        return tuple(_run(item) for item in answer["dag_runs"])
 
     def run(self, dag_id: str, run_id: str) -> RunRecord:
         return _run(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from airflow_chronon.core.conf import Mode
-from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.grid import PartitionGrid
+from airflow_chronon.core.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.requests import RunRequest, requested_run
 from airflow_chronon.core.runs import Run, RunSchedule
@@ -14,6 +15,9 @@ from airflow_chronon.errors import ChrononError
 from airflow_chronon.rest.errors import NotThere
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import RunRecord
+
+#: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
+LONGEST_RUN = 366 * DAY
 
 
 def run_of_record(record: RunRecord, schedule: RunSchedule, *, now: Instant) -> Run | None:
@@ -41,6 +45,18 @@ def known_runs(records: Iterable[RunRecord], schedule: RunSchedule, *, now: Inst
             is_scheduled = record.run_type == "scheduled"
             found.append(KnownRun(record.run_id, record.state, is_scheduled, run.window, order))
     return found
+
+
+def runs_covering(
+    server: AirflowServer, dag_id: str, window: TimeWindow, *, grid: PartitionGrid, states: Sequence[str] = ()
+) -> tuple[RunRecord, ...]:
+    """The runs that may cover partitions of a window: by their keys, or manual ones by their params."""
+    # only a daily grid has runs of more than one partition (C2, C6)
+    reach = TimeWindow(window.start, window.end + (LONGEST_RUN if grid.interval == DAY else 0))
+    keyed = server.runs(dag_id, states=states, days=reach)
+    seen = {record.run_id for record in keyed}
+    manual = server.runs(dag_id, states=states, run_types=("manual",), run_after=(window.start, None))
+    return (*keyed, *(record for record in manual if record.run_id not in seen and record.partition_key is None))
 
 
 def writers(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.labels import PartitionSpec
 from airflow_chronon.rest.errors import Conflict, NotThere
 from airflow_chronon.rest.records import (
@@ -68,6 +68,7 @@ class FakeAirflow:
         states: Sequence[str] = (),
         run_types: Sequence[str] = (),
         run_after: tuple[Instant | None, Instant | None] = (None, None),
+        days: TimeWindow | None = None,
     ) -> tuple[RunRecord, ...]:
         self._called("runs", dag_id, *states)
         first, last = run_after
@@ -79,8 +80,14 @@ class FakeAirflow:
             and (not run_types or run.run_type in run_types)
             and (first is None or run.run_after >= first)
             and (last is None or run.run_after <= last)
+            and (days is None or _is_of_days(run, days))
         ]
         return tuple(sorted(found, key=lambda run: run.run_after))
+
+    def newest_scheduled(self, dag_id: str) -> tuple[RunRecord, ...]:
+        self._called("newest_scheduled", dag_id)
+        found = [run for run in self.run_records if run.dag_id == dag_id and run.run_type == "scheduled"]
+        return tuple(sorted(found, key=lambda run: run.run_after)[-1:])
 
     def run(self, dag_id: str, run_id: str) -> RunRecord:
         self._called("run", dag_id, run_id)
@@ -216,3 +223,7 @@ class FakeAirflow:
         run = RunRecord(dag_id, name, kind, "queued", key, date, conf=dict(conf), note=note)
         self.run_records.append(run)
         return run
+
+
+def _is_of_days(run: RunRecord, days: TimeWindow) -> bool:
+    return run.partition_date is not None and days.start // DAY <= run.partition_date // DAY <= (days.end - 1) // DAY

@@ -68,11 +68,12 @@ def login_of_text(text: str) -> Login:
     text = text.strip()
     if text.startswith("{"):
         return _of_json(text)
-    parts = urlsplit(text)
+    scheme, colon, rest = text.partition("://")
+    parts = urlsplit(scheme.replace("_", "-") + colon + rest)  # an underscore cannot stand in a scheme
     kind = parts.scheme.replace("-", "_")
     if kind not in (CONNECTION_TYPE, *_SCHEMES):
         remedy = f"write it like {CONNECTION_TYPE.replace('_', '-')}://user:password@host:8080"
-        raise _misconfigured(f"a connection of the type {parts.scheme!r} is none to Airflow's API", remedy)
+        raise _misconfigured(f"a connection of the type {scheme!r} is none to Airflow's API", remedy)
     extra: dict[str, object] = dict(parse_qsl(parts.query))
     if "__extra__" in extra:
         extra |= _mapping(str(extra["__extra__"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.rest.records import (
     BackfillRecord,
     BackfillRequest,
@@ -41,8 +41,15 @@ class AirflowServer(Protocol):
         states: Sequence[str] = (),
         run_types: Sequence[str] = (),
         run_after: tuple[Instant | None, Instant | None] = (None, None),
+        days: TimeWindow | None = None,
     ) -> tuple[RunRecord, ...]:
-        """The runs of a DAG, or of all of them, oldest first; ``run_after`` bounds both ends, inclusive."""
+        """The runs of a DAG, or of all of them, oldest first; ``run_after`` bounds both ends, inclusive.
+
+        ``days`` keeps the runs whose partition starts on one of the days that it touches; only with a ``dag_id``.
+        """
+
+    def newest_scheduled(self, dag_id: str) -> tuple[RunRecord, ...]:
+        """The newest scheduled run of a DAG; nothing when it has none."""
 
     def run(self, dag_id: str, run_id: str) -> RunRecord: ...
 

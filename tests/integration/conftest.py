@@ -7,10 +7,18 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integration.real_airflow import RealAirflow, run_real_airflow
+from tests.integration.replay_lab import Lab, run_replay_lab
 
 
 @pytest.fixture(scope="session")
 def real_airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """One Airflow (SQLite, LocalExecutor) for every test that asks: give DAGs and tables names of your own."""
     with run_real_airflow(base=tmp_path_factory.mktemp("airflow")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One Airflow for the tests of replays: its jobs tell what they do, and can be held."""
+    with run_replay_lab(tmp_path_factory.mktemp("replays")) as running:
         yield running

@@ -1,0 +1,29 @@
+"""What has landed, as the catalogs of a conf root tell."""
+
+from __future__ import annotations
+
+from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.core.outputs import main_table
+from airflow_chronon.core.readiness import check_shape
+from airflow_chronon.core.resolve import ConfPlan
+
+
+class Landings:
+    """The landed labels per table, each table listed once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, frozenset[str]] = {}
+
+    def __call__(self, plan: ConfPlan, table: str) -> frozenset[str]:
+        """The labels of a table that the conf writes. Raises ``ChrononError`` when the catalog cannot tell."""
+        if table not in self._seen:
+            column = plan.spec.column
+            listing = build_catalog(plan.settings.catalog.of_table(table)).list_partitions(table)
+            check_shape(table, column, listing)
+            self._seen[table] = listing.labels(column)
+        return self._seen[table]
+
+    def of_conf(self, plan: ConfPlan) -> frozenset[str] | None:
+        """The labels of a conf's main table; None for a conf that writes none."""
+        table = main_table(plan)
+        return None if table is None else self(plan, table)
