@@ -12,6 +12,7 @@ from airflow_chronon.cli.airflow import AIRFLOW, find_server
 from airflow_chronon.cli.commands import FORMAT, ROOT, Command, option
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.root import GOOD, open_plan, open_root, print_json, report_problems
+from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.cli.text import columns
 from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.manual import IllegalPartition, read_end, read_start
@@ -37,7 +38,8 @@ def partitions(options: argparse.Namespace) -> int:
     now = int(time.time())
     window = _asked(plan, options.start_ds, options.end_ds or options.start_ds)
     server = find_server(options.airflow)
-    known = Known(landed=Landings().of_conf(plan))
+    entry = find_state(root, options)[1].journal().get(plan.dag_id)
+    known = Known(landed=Landings().of_conf(plan), eras=entry.eras if entry is not None else ())
     if server is not None:
         known = with_airflow(known, server, plan, window, now=now, namespace_prefix=root.namespace_prefix)
     rows = partition_rows(plan.runs, plan.spec.grid.starts(window.start, window.end), known, now=now)
@@ -62,7 +64,7 @@ def partitions(options: argparse.Namespace) -> int:
 PARTITIONS = Command(
     "partitions",
     "show which partitions of a conf have landed, run, failed, or were skipped and why",
-    (CONF, ROOT, *LABELS, AIRFLOW, FORMAT),
+    (CONF, ROOT, *LABELS, AIRFLOW, STATE_ROOT, BUNDLE, FORMAT),
     partitions,
 )
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from airflow_chronon.cli.airflow import AIRFLOW, need_server
 from airflow_chronon.cli.commands import FORMAT, ROOT, Command, option
 from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root
+from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state, find_state_root
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.plan.actions import Plan
 from airflow_chronon.core.plan.build import Confirmation
@@ -27,10 +26,6 @@ from airflow_chronon.reconcile.run import outcome_lines, plan_now
 from airflow_chronon.reconcile.run import reconcile as reconcile_place
 from airflow_chronon.state.folder import open_branches, open_state
 
-STATE_ROOT = option(
-    "--state-root", metavar="R", help="the state folder ([chronon] state_root, else chronon_state in AIRFLOW_HOME)"
-)
-BUNDLE = option("--bundle", metavar="NAME", help="Airflow's DAG bundle of this deployment (dags-folder)")
 BASE = option("--base", metavar="REV", help="compare with a git revision of the conf root, without asking Airflow")
 
 
@@ -56,8 +51,7 @@ def reconcile(options: argparse.Namespace) -> int:
         return _show([plan_now(place, now=now, confirmation=confirmation) for place in places], as_json=False)
     code = GOOD
     for place in places:
-        by = f"{getpass.getuser()} (airflow-chronon reconcile)"
-        done = reconcile_place(place, by=by, now=now, confirmation=confirmation)
+        done = reconcile_place(place, by=_who(), now=now, confirmation=confirmation)
         print("\n".join((*explain_plan(done.plan), *outcome_lines(done))))
         code = code if done.is_good else FINDINGS
     return code
@@ -102,23 +96,25 @@ RECONCILE = Command(
 )
 
 
+def _who() -> str:
+    try:
+        return f"{getpass.getuser()} (airflow-chronon reconcile)"
+    except (KeyError, OSError):  # a container's user may have no name
+        return "airflow-chronon reconcile"
+
+
 def _place(root: ConfRoot, options: argparse.Namespace) -> Place:
-    state_root = _state_root(options)
-    bundle = options.bundle or os.environ.get("AIRFLOW__CHRONON__BUNDLE") or "dags-folder"
-    deployment = Deployment(root.branch, bundle)
-    return Place(
-        root, deployment, open_state(state_root, deployment=deployment), state_root, need_server(options.airflow)
-    )
+    deployment, state = find_state(root, options)
+    return Place(root, deployment, state, find_state_root(options), need_server(options.airflow))
 
 
 def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     """The deployments of a branch that is given up: one per bundle that Airflow or the state folder knows."""
-    branch, state_root, server = options.branch, _state_root(options), need_server(options.airflow)
+    branch, state_root, server = options.branch, find_state_root(options), need_server(options.airflow)
     if branch == root.branch and root.confs:
         problem = f"{branch} is the branch that {root.path} deploys"
-        raise ChrononError(
-            Fault("C24", "--branch", problem, "remove the confs instead; --retire-branch is for other branches")
-        )
+        remedy = "remove the confs instead; --retire-branch is for other branches"
+        raise ChrononError(Fault("C24", "--branch", problem, remedy))
     bundles: set[str | None] = {bundle for bundle, _ in open_branches(state_root, branch=branch)}
     bundles |= {dag.bundle for dag in server.dags(tags=(CHRONON_TAG, branch_tag(branch)))}
     if not bundles:
@@ -127,11 +123,6 @@ def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     for bundle in sorted(bundles, key=str):
         deployment = Deployment(branch, bundle, given_up=True)
         yield Place(root, deployment, open_state(state_root, deployment=deployment), state_root, server)
-
-
-def _state_root(options: argparse.Namespace) -> str:
-    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
-    return options.state_root or os.environ.get("AIRFLOW__CHRONON__STATE_ROOT") or str(home / "chronon_state")
 
 
 def _show(plans: tuple[Plan, ...] | list[Plan], *, as_json: bool) -> int:

@@ -6,9 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from airflow_chronon.conf_root import ConfRoot
-from airflow_chronon.core.contracts import contract_key
 from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.outputs import output_table
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.build import Facts, owing, vanished
 from airflow_chronon.core.plan.facts import (
@@ -26,6 +24,7 @@ from airflow_chronon.rest.coverage import known_runs
 from airflow_chronon.rest.errors import NotThere
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import ACTIVE_RUN_STATES, DagRecord
+from airflow_chronon.rest.replay import kept_grid
 from airflow_chronon.state.folder import StateFolder, open_branches
 
 _FEW = (
@@ -108,20 +107,8 @@ def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, st
     for dag_id, plan in tree.plans.items():
         known, grid = state.journal.get(dag_id), str(plan.spec.grid)
         if known is not None and known.grid != grid:
-            found[dag_id] = _written_on(place, plan) or grid
+            found[dag_id] = kept_grid(place.server, plan, namespace_prefix=place.root.namespace_prefix) or grid
     return found
-
-
-def _written_on(place: Place, plan: ConfPlan) -> str | None:
-    for mode in plan.runs.all_modes:
-        table = output_table(plan, mode)
-        if table is not None:
-            namespace, _, name = table.rpartition(".")
-            asset = f"chronon://{place.root.namespace_prefix}{namespace}/{name}"
-            kept = place.server.grid_contract(asset, contract_key(plan.dag_id))
-            if kept is not None:
-                return str(kept)
-    return None
 
 
 def _other_tables(place: Place) -> dict[str, str]:
