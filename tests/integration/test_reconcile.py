@@ -47,9 +47,10 @@ class Deployment:
         self._switch(fresh, settings)
 
     def copy(self, tree: Path) -> None:
-        """Put a compiled tree into the place of the whole tree."""
+        """Put one team's confs of a compiled tree into the place of the whole tree."""
         fresh = self.root.with_name(f"{self.root.name}.fresh")
-        shutil.copytree(tree, fresh / "compiled")
+        for folder in ("group_bys/checkout", "staging_queries/checkout"):
+            shutil.copytree(tree / folder, fresh / "compiled" / folder)
         self._switch(fresh, None)
 
     def _switch(self, fresh: Path, settings: dict[str, object] | None) -> None:
@@ -77,7 +78,7 @@ class Deployment:
             assert done.returncode == 0, done.stdout + done.stderr
             return condition()
 
-        wait_until(look, timeout=180, why=why, every=3)
+        wait_until(look, timeout=300, why=why, every=3)
 
     def state(self) -> StateFolder:
         root = self.airflow.server.environment["AIRFLOW_HOME"] + "/chronon_state"
@@ -88,7 +89,7 @@ class Deployment:
         return list(self.state().read_archive(self.state().archives(dag_id)[-1]) or ())
 
     def wait_for(self, dag_id: str) -> None:
-        wait_until(lambda: self.airflow.api.dag(dag_id), timeout=90, why=f"{dag_id} is a DAG")
+        wait_until(lambda: self.airflow.api.dag(dag_id), timeout=240, why=f"{dag_id} is a DAG")
 
     def is_gone(self, dag_id: str) -> bool:
         return self.airflow.api.dag(dag_id) is None
@@ -96,7 +97,7 @@ class Deployment:
     def trigger_and_wait_until_it_works(self, dag_id: str) -> DagRun:
         run = self.airflow.api.trigger(dag_id)
         wait_until(
-            lambda: self.airflow.api.task_states(run).get("backfill") == "running", timeout=120, why="its job is running"
+            lambda: self.airflow.api.task_states(run).get("backfill") == "running", timeout=240, why="its job is running"
         )
         return run
 
@@ -169,7 +170,7 @@ def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_agai
     done = feature.reconcile()
     assert done.returncode == 0 and "which the branch story writes too" in done.stdout
     before = dags_of(main, "story")
-    assert len(before) > 40
+    assert len(before) > 15 and new in before
     feature.loader.unlink()
     shutil.rmtree(feature.root)
 
@@ -177,7 +178,7 @@ def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_agai
         done = main.reconcile("--branch", "try-v4", "--retire-branch")
         return "knows a branch" in done.stderr or not dags_of(main, "try-v4")
 
-    wait_until(dropped, timeout=180, why="the branch is gone", every=3)
+    wait_until(dropped, timeout=300, why="the branch is gone", every=3)
     assert dags_of(main, "story") == before
 
 
@@ -211,7 +212,7 @@ def test_empty_half_and_broken_checkouts_retire_nothing(deploy: Callable[..., De
     half = here.reconcile()
     assert half.returncode == 1 and "5 of 9 confs have gone at once" in half.stdout
     # the loader went on producing all of them, so that the run could end
-    wait_until(lambda: here.airflow.api.run(first, run.run_id).state == "success", timeout=90, why="its run ends")
+    wait_until(lambda: here.airflow.api.run(first, run.run_id).state == "success", timeout=240, why="its run ends")
     here.write(*names)
     (here.root / "compiled" / "staging_queries" / "t" / "kept0__1").write_text("{")
     broken = here.reconcile()
@@ -237,7 +238,7 @@ def test_the_reconciler_dag_does_the_same_and_takes_a_confirmation(deploy: Calla
             run = api.trigger(dag_id, params=params)
             return wait_until(
                 lambda: (state := api.run(dag_id, run.run_id).state) in ("success", "failed") and state,
-                timeout=120,
+                timeout=240,
                 why="the reconciler's run ends",
             )
 

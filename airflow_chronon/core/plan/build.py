@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
 from airflow_chronon.core.instants import Instant
 from airflow_chronon.core.plan.actions import (
@@ -24,7 +25,7 @@ from airflow_chronon.core.plan.actions import (
 from airflow_chronon.core.plan.copies import ConfCopy, copy_of, family_of
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, reborn
+from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_after, reborn
 from airflow_chronon.core.plan.owed import settle
 from airflow_chronon.core.plan.retire import Doomed, retire_steps
 from airflow_chronon.core.settings import OnRetire, Pause, Settings
@@ -54,7 +55,8 @@ class Facts:
     @cached_property
     def copies(self) -> dict[str, ConfCopy]:
         """The copy of every good conf of the tree, as it is to be kept."""
-        return {dag_id: copy_of(plan) for dag_id, plan in sorted(self.tree.plans.items())}
+        dumps: dict[int, dict[str, Any]] = {}  # most confs share the deployment's settings
+        return {dag_id: copy_of(plan, dumps=dumps) for dag_id, plan in sorted(self.tree.plans.items())}
 
 
 def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, now: Instant) -> Plan:
@@ -106,8 +108,12 @@ def vanished(facts: Facts) -> tuple[str, ...]:
 
 def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
     """The DAGs whose past runs a plan needs to know."""
-    entries = journal_after(facts, now=now)
-    return tuple(sorted(dag_id for dag_id in facts.tree.plans if entries[dag_id].owed is not None))
+    journal = facts.state.journal
+    return tuple(
+        dag_id
+        for dag_id, plan in sorted(facts.tree.plans.items())
+        if dag_id in journal and owed_after(journal[dag_id], plan.runs, now=now) is not None
+    )
 
 
 def _is_over(facts: Facts, dag_id: str) -> bool:

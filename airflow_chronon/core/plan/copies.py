@@ -49,9 +49,12 @@ class ConfCopy:
         return found
 
 
-def copy_of(plan: ConfPlan) -> ConfCopy:
-    """The copy to keep of a good conf."""
-    conf, settings = plan.conf, plan.settings.model_dump(mode="json", include=set(ConfSettings.model_fields))
+def copy_of(plan: ConfPlan, *, dumps: dict[int, Json] | None = None) -> ConfCopy:
+    """The copy to keep of a good conf; ``dumps`` keeps the JSON of settings that many confs share, for one call's time."""
+    dumps = {} if dumps is None else dumps
+    conf, own = plan.conf, plan.settings
+    if id(own) not in dumps:
+        dumps[id(own)] = own.model_dump(mode="json", include=set(ConfSettings.model_fields))
     content = {
         "document": conf.raw,
         "tags": list(plan.tags),
@@ -60,7 +63,7 @@ def copy_of(plan: ConfPlan) -> ConfCopy:
             mode.value: [dependency_to_json(dependency) for dependency in found]
             for mode, found in plan.dependencies.items()
         },
-        "settings": settings,
+        "settings": dumps[id(own)],
         "producers": [[key.conf_type.value, key.name] for key in plan.producers],
     }
     return ConfCopy(plan.dag_id, str(conf.key), family_of(conf), conf.file, conf.table, conf.meta.team, content)

@@ -79,13 +79,16 @@ def journal_entry(plan: ConfPlan, copy: ConfCopy, known: JournalEntry | None, *,
     if known is None:
         return JournalEntry(dag_id=plan.dag_id, first_seen=now, eras=(era,), **fields)
     known = replace(known, gone=None, **fields)
-    before = known.now
-    if (before.schedule, before.enabled) == (era.schedule, era.enabled):
+    if (known.now.schedule, known.now.enabled) == (era.schedule, era.enabled):
         return known
-    owed = Owed(now) if _makes_older_ones_due(before.schedule, era.schedule) else known.owed
-    if not era.schedule.catch_up.enabled:
-        owed = None
-    return replace(known, eras=(*known.eras, era)[-MAX_ERAS:], owed=owed)
+    return replace(known, eras=(*known.eras, era)[-MAX_ERAS:], owed=owed_after(known, plan.runs, now=now))
+
+
+def owed_after(known: JournalEntry, schedule: RunSchedule, *, now: Instant) -> Owed | None:
+    """What is owed once a known conf has this schedule (H13)."""
+    if not schedule.catch_up.enabled:
+        return None
+    return Owed(now) if _makes_older_ones_due(known.now.schedule, schedule) else known.owed
 
 
 def reborn(entry: JournalEntry, *, now: Instant) -> JournalEntry:
