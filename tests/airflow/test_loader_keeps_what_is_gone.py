@@ -56,7 +56,9 @@ def test_a_gone_conf_keeps_its_dag_but_fires_no_more(root: Path) -> None:
     assert set(dags) == {GONE, HERE}
     assert schedule(dags[GONE]).modes == {} and schedule(dags[HERE]).modes != {}
     assert OFF_TAG in dags[GONE].tags and OFF_TAG not in dags[HERE].tags
-    assert dags[GONE].task_ids == ["ready", "backfill", "landed"] or set(dags[GONE].task_ids) == set(dags[HERE].task_ids)
+    assert dags[GONE].task_ids == ["ready", "backfill", "landed"] or set(dags[GONE].task_ids) == set(
+        dags[HERE].task_ids
+    )
 
 
 def test_its_last_runs_keep_the_windows_that_they_had(root: Path) -> None:
@@ -116,8 +118,16 @@ def test_a_damaged_copy_costs_no_other_dag_and_is_shown(root: Path) -> None:
 
 def test_the_bundle_of_a_file_is_found_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C24
     bundles = [
-        {"name": "here", "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle", "kwargs": {"path": str(tmp_path / "a")}},
-        {"name": "repo", "classpath": "airflow.providers.git.bundles.git.GitDagBundle", "kwargs": {"tracking_ref": "try"}},
+        {
+            "name": "here",
+            "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle",
+            "kwargs": {"path": str(tmp_path / "a")},
+        },
+        {
+            "name": "repo",
+            "classpath": "airflow.providers.git.bundles.git.GitDagBundle",
+            "kwargs": {"tracking_ref": "try"},
+        },
     ]
     monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST", json.dumps(bundles))
     monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH", str(tmp_path / "storage"))

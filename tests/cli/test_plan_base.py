@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.core.confs import staging_query
 
 from airflow_chronon.cli.main import main
+from tests.core.confs import staging_query
 
 
 @pytest.fixture
@@ -56,7 +56,10 @@ def test_new_superseded_gone_and_broken_confs_are_told_apart(root: Path, capsys:
     write(root, "kept__1", schedule="0 5 * * *")
     (root / "compiled" / "staging_queries" / "t" / "gridded__1").write_text("{")
     assert main(["plan", "--root", str(root), "--base", "HEAD", "--format", "json"]) == 0
-    told = {each["dag_id"].partition(".")[2]: (each["change"], each.get("detail")) for each in json.loads(capsys.readouterr().out)}
+    told = {
+        each["dag_id"].partition(".")[2]: (each["change"], each.get("detail"))
+        for each in json.loads(capsys.readouterr().out)
+    }
     assert told["t.bumped__2"] == ("new", "supersedes staging_query.t.bumped__1")
     assert told["t.bumped__1"][0] == "gone"
     assert told["t.fresh__1"] == ("new", None)

@@ -4,121 +4,31 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from airflow_api import DagRun, wait_until
-from tests.core.confs import staging_query
-from tests.integration.real_airflow import ROOT, RealAirflow, run_real_airflow
+from airflow_api import wait_until
 
-from airflow_chronon.state.folder import StateFolder, open_branches
+from tests.integration.real_airflow import ROOT, RealAirflow
+from tests.integration.reconcile_lab import Deployment, run_reconcile_airflow
 
 DATA = ROOT / "tests" / "data"
-LOADER = """
-from airflow_chronon.dags import build_dags
-
-globals().update(build_dags(near=__file__, conf_root={root!r}))
-"""
-#: Nothing fires unless a test says so, and every job sleeps for a while.
-SETTINGS = {"enabled": False, "runner": {"kind": "command", "argv": ["sleep", "6"]}, "sensor": {"poll_seconds": 2}}
-
-
-@dataclass(frozen=True)
-class Deployment:
-    """One branch's conf root, with a loader file of its own in the dags folder."""
-
-    airflow: RealAirflow
-    root: Path
-    loader: Path
-    branch: str = "main"
-
-    def write(self, *names: str, settings: dict[str, object] | None = None, **of: object) -> None:
-        """Put staging queries into the place of the whole tree."""
-        fresh = self.root.with_name(f"{self.root.name}.fresh")
-        for name in names:
-            path = fresh / "compiled" / "staging_queries" / name.replace(".", "/", 1)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(staging_query(name, **of)))  # type: ignore[arg-type]
-        fresh.mkdir(exist_ok=True)
-        self._switch(fresh, settings)
-
-    def copy(self, tree: Path) -> None:
-        """Put one team's confs of a compiled tree into the place of the whole tree."""
-        fresh = self.root.with_name(f"{self.root.name}.fresh")
-        for folder in ("group_bys/checkout", "staging_queries/checkout"):
-            shutil.copytree(tree / folder, fresh / "compiled" / folder)
-        self._switch(fresh, None)
-
-    def _switch(self, fresh: Path, settings: dict[str, object] | None) -> None:
-        text = json.dumps({"branch": self.branch, **SETTINGS, **(settings or {})})  # JSON is YAML
-        (fresh / "chronon.yaml").write_text(text)
-        if self.root.exists():
-            shutil.rmtree(self.root)
-        fresh.rename(self.root)
-        if not self.loader.exists():
-            self.loader.write_text(LOADER.format(root=str(self.root)))
-
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run ``airflow-chronon`` as a user of this Airflow would."""
-        command = [sys.executable, "-m", "airflow_chronon.cli.main", *arguments]
-        return subprocess.run(
-            command, env=self.airflow.server.environment, capture_output=True, text=True, timeout=120, check=False
-        )
-
-    def reconcile(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.command("reconcile", "--root", str(self.root), *arguments)
-
-    def reconciled_until(self, condition: Callable[[], bool], *, why: str) -> None:
-        def look() -> bool:
-            done = self.reconcile()
-            assert done.returncode == 0, done.stdout + done.stderr
-            return condition()
-
-        wait_until(look, timeout=300, why=why, every=3)
-
-    def state(self) -> StateFolder:
-        root = self.airflow.server.environment["AIRFLOW_HOME"] + "/chronon_state"
-        return open_branches(root, branch=self.branch)["dags-folder", self.branch]
-
-    def archived(self, dag_id: str) -> list[dict[str, object]]:
-        """The lines of the newest archive of a DAG."""
-        return list(self.state().read_archive(self.state().archives(dag_id)[-1]) or ())
-
-    def wait_for(self, dag_id: str) -> None:
-        wait_until(lambda: self.airflow.api.dag(dag_id), timeout=240, why=f"{dag_id} is a DAG")
-
-    def is_gone(self, dag_id: str) -> bool:
-        return self.airflow.api.dag(dag_id) is None
-
-    def trigger_and_wait_until_it_works(self, dag_id: str) -> DagRun:
-        run = self.airflow.api.trigger(dag_id)
-        wait_until(
-            lambda: self.airflow.api.task_states(run).get("backfill") == "running", timeout=240, why="its job is running"
-        )
-        return run
 
 
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
-    """An Airflow that sees quickly that a file produces a DAG no longer."""
-    settings = {"AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "8", "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "3"}
-    with run_real_airflow(base=tmp_path_factory.mktemp("reconcile"), settings=settings) as running:
+    with run_reconcile_airflow(tmp_path_factory.mktemp("reconcile")) as running:
         yield running
 
 
 @pytest.fixture
-def deploy(airflow: RealAirflow, request: pytest.FixtureRequest) -> Iterator[Callable[..., Deployment]]:
+def deploy(airflow: RealAirflow) -> Iterator[Callable[[str], Deployment]]:
     """Makes deployments; a branch of its own per test keeps tests apart."""
     made: list[Deployment] = []
 
     def make(branch: str) -> Deployment:
-        root = airflow.server.home / "roots" / branch
-        root.parent.mkdir(exist_ok=True)
-        made.append(Deployment(airflow, root, airflow.dags / f"{branch.replace('-', '_')}.py", branch))
+        made.append(Deployment.beside(airflow, branch=branch))
         return made[-1]
 
     yield make
@@ -127,7 +37,7 @@ def deploy(airflow: RealAirflow, request: pytest.FixtureRequest) -> Iterator[Cal
 
 
 def test_a_run_in_progress_ends_well_after_its_conf_is_gone_and_then_the_dag_goes(
-    deploy: Callable[..., Deployment],
+    deploy: Callable[[str], Deployment],
 ) -> None:  # C23, cases 30 and 31
     here = deploy("drain")
     old, new = "drain--staging_query.t.drained__1", "drain--staging_query.t.drained__2"
@@ -149,7 +59,7 @@ def test_a_run_in_progress_ends_well_after_its_conf_is_gone_and_then_the_dag_goe
 
 
 def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_again(
-    deploy: Callable[..., Deployment],
+    deploy: Callable[[str], Deployment],
 ) -> None:  # C22 to C24
     main, feature = deploy("story"), deploy("try-v4")
     main.copy(DATA / "previous")
@@ -197,7 +107,7 @@ def dags_of(deployment: Deployment, branch: str) -> set[str]:
     return {dag["dag_id"] for dag in found}
 
 
-def test_empty_half_and_broken_checkouts_retire_nothing(deploy: Callable[..., Deployment]) -> None:  # C23, case 29
+def test_empty_half_and_broken_checkouts_retire_nothing(deploy: Callable[[str], Deployment]) -> None:  # C23, case 29
     here = deploy("damaged")
     names = [f"t.kept{number}__1" for number in range(9)]
     here.write(*names)
@@ -221,7 +131,7 @@ def test_empty_half_and_broken_checkouts_retire_nothing(deploy: Callable[..., De
     assert len(dags_of(here, "damaged")) == 9
 
 
-def test_the_reconciler_dag_does_the_same_and_takes_a_confirmation(deploy: Callable[..., Deployment]) -> None:
+def test_the_reconciler_dag_does_the_same_and_takes_a_confirmation(deploy: Callable[[str], Deployment]) -> None:
     here = deploy("auto")
     here.write("t.one__1", "t.two__1")
     reconciler = here.airflow.dags / "auto_reconciler.py"

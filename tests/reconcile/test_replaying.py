@@ -6,11 +6,11 @@ import contextlib
 from dataclasses import replace
 
 import pytest
-from tests.core.confs import at
-from tests.reconcile.world import Killed, World, conf
 
 from airflow_chronon.core.instants import HOUR
 from airflow_chronon.rest.records import BackfillRecord, RunRecord
+from tests.core.confs import at
+from tests.reconcile.world import Killed, World, conf
 
 ID = "staging_query.t.s.hourly__1"
 HOURLY = conf("t.s.hourly__1", schedule="0 * * * *", interval="1h")
@@ -100,7 +100,9 @@ def test_a_reconciler_that_is_killed_replays_each_partition_once(number: int) ->
 
 
 @pytest.mark.parametrize(("size", "gone"), [(20, 2), (80, 2), (80, 8)])
-def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those_that_stay(size: int, gone: int) -> None:
+def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those_that_stay(
+    size: int, gone: int
+) -> None:
     confs = [conf(f"t.s.c{number}__1") for number in range(size)]
     world = World()
     world.deploy(*confs)

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.core.confs import at, events, group_by, plan_of, staging_query
 
 from airflow_chronon.core.instants import TimeWindow
 from airflow_chronon.core.plan.copies import OFF_TAG, copy_of, plan_of_copy
@@ -16,10 +15,20 @@ from airflow_chronon.core.settings import Settings
 from airflow_chronon.state.files import StateError, StateFiles
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
 from airflow_chronon.state.locking import only_reconcile
+from tests.core.confs import at, events, group_by, plan_of, staging_query
 
 NOW = at("2026-06-10")
 PLANS = [
-    pytest.param(group_by("t.g.x__1", sources=[events("data.e", "3h", offset="1h")], windows=["7d"], schedule="15 1-22/3 * * *", offset="1h"), id="group by"),
+    pytest.param(
+        group_by(
+            "t.g.x__1",
+            sources=[events("data.e", "3h", offset="1h")],
+            windows=["7d"],
+            schedule="15 1-22/3 * * *",
+            offset="1h",
+        ),
+        id="group by",
+    ),
     pytest.param(staging_query("t.s.x__1", schedule="0 6 * * MON"), id="staging query"),
 ]
 SETTINGS = Settings.model_validate(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import get_args
 
-from tests.core.confs import at, plan_of, staging_query
-
 from airflow_chronon.core.plan import actions
 from airflow_chronon.core.plan.copies import copy_of
 from airflow_chronon.core.plan.explain import action_in_words, explain_plan, plan_json
 from airflow_chronon.core.plan.journal import journal_entry
 from airflow_chronon.core.plan.owed import Stretch
 from airflow_chronon.errors import Fault
+from tests.core.confs import at, plan_of, staging_query
 
 PLAN = plan_of(staging_query("t.s.x__1"))
 FAULT = Fault("C23", "", "the tree holds no conf", "bring it back")

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.confs import Document, at, events, group_by, plan_of, staging_query
 
 from airflow_chronon.core.instants import HOUR, TimeWindow
 from airflow_chronon.core.partition_states import KnownRun
@@ -15,8 +14,11 @@ from airflow_chronon.core.plan.journal import JournalEntry, Owed, entry_from_jso
 from airflow_chronon.core.plan.owed import settle
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import Settings
+from tests.core.confs import Document, at, events, group_by, plan_of, staging_query
 
-THREE_HOURS = group_by("t.g.x__1", sources=[events("data.e", "3h", offset="1h")], schedule="15 1-22/3 * * *", offset="1h")
+THREE_HOURS = group_by(
+    "t.g.x__1", sources=[events("data.e", "3h", offset="1h")], schedule="15 1-22/3 * * *", offset="1h"
+)
 WEEKLY = staging_query("t.s.w__1", schedule="0 6 * * MON")
 NOW = at("2026-06-02 01:30")  # a Tuesday
 
@@ -39,7 +41,10 @@ def flipped(document: Document, **more: object) -> JournalEntry:
 
 def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]:
     starts = [of.spec.start_of(label) for label in labels]
-    return [KnownRun(label, "failed", is_scheduled, of.runs.partition(start)) for label, start in zip(labels, starts, strict=True)]
+    return [
+        KnownRun(label, "failed", is_scheduled, of.runs.partition(start))
+        for label, start in zip(labels, starts, strict=True)
+    ]
 
 
 def owed_labels(of: ConfPlan, past: list[KnownRun]) -> list[tuple[str, ...]]:
@@ -154,7 +159,8 @@ class TestWhenSomethingIsOwed:
 )
 def test_replaying_what_is_owed_leaves_no_hole_within_the_cap(done: set[int], cap: int | None, newest: int) -> None:
     hourly = plan_of(
-        staging_query("t.s.h__1", schedule="0 * * * *", interval="1h"), settings=settings(max_catchup_runs=cap, start_date="2026-06-01")
+        staging_query("t.s.h__1", schedule="0 * * * *", interval="1h"),
+        settings=settings(max_catchup_runs=cap, start_date="2026-06-01"),
     )
     start = at("2026-06-01")
 
