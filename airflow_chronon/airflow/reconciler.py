@@ -30,8 +30,8 @@ EVERY_FIVE_MINUTES = "*/5 * * * *"
 def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
     """The reconciler DAG of the deployment whose loader files lie beside ``near`` (a file's ``__file__``).
 
-    ``[chronon] reconcile_schedule`` says when it runs: five cron fields or a preset. Off the default branch its id carries
-    the branch, as every DAG's does (C24).
+    ``[chronon] reconcile_schedule`` says when it runs: five cron fields or a preset. Off the default branch its id
+    carries the branch, as every DAG's does (C24).
     """
     found = find_deployment(near=near, conf_root=conf_root)
     branch, default_branch = read_branch(found.conf_root, environ=os.environ, branch=found.branch)

@@ -156,10 +156,10 @@ def apply_plan(
     now: Instant,
     tell: Callable[[Action], None] = lambda action: None,
 ) -> Outcome:
-    """Do what the plan says; ``by`` is who does it, for tombstones, notes and archives; ``tell`` hears of each action first.
+    """Do what the plan says; ``by`` is who does it, for tombstones, notes and archives; ``tell`` hears of each action.
 
-    A failed step stops further retiring. What Airflow refuses for the moment, such as a delete while a task still runs, is
-    left for the next time. Killed anywhere, the next plan goes on from what is there.
+    A failed step stops further retiring. What Airflow refuses for the moment, such as a delete while a task still runs,
+    is left for the next time. Killed anywhere, the next plan goes on from what is there.
     """
     applier = _Applier(server, state, deployment, by, now)
     steps = applier.steps()

@@ -102,7 +102,7 @@ def _settings(server: AirflowServer) -> AirflowSettings:
 
 
 def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, str]:
-    """What the tables of confs were begun on whose grid is not the one they were deployed with: usually of none (C22)."""
+    """What tables were begun on whose confs' grids are not those they were deployed with: usually none (C22)."""
     found = {}
     for dag_id, plan in tree.plans.items():
         known, grid = state.journal.get(dag_id), str(plan.spec.grid)

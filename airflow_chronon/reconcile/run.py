@@ -35,7 +35,7 @@ def reconcile(
     confirmation: Confirmation = Confirmation.NONE,
     tell: Callable[[Action], None] = lambda action: None,
 ) -> Reconciled:
-    """Gather, plan and apply. Raises ``ChrononError`` when Airflow or the state folder cannot be read: nothing was done."""
+    """Gather, plan and apply. Raises ``ChrononError`` when Airflow or the state cannot be read: nothing was done."""
     with only_reconcile(place.state):
         plan = plan_now(place, confirmation=confirmation, now=now)
         outcome = apply_plan(

@@ -1,4 +1,4 @@
-"""One reconcile at a time, as far as one machine can tell: every step is idempotent, so this only keeps logs readable."""
+"""One reconcile at a time, as far as one machine can tell. Every step may be repeated: this keeps logs readable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ except ImportError:  # pragma: no cover (Airflow itself does not run there)
 
 @contextlib.contextmanager
 def only_reconcile(state: StateFolder) -> Iterator[None]:
-    """Hold a local state folder; the kernel lets go when the process ends. Raises :class:`StateError` when it is held."""
+    """Hold a local state folder; the kernel lets go when the process ends. Raises :class:`StateError` if it is held."""
     if not isinstance(state.files, LocalStateFiles) or fcntl is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""A small world: trees of confs, an Airflow in memory that parses them as the loader would, and a state folder in memory."""
+"""A small world: trees of confs, an Airflow in memory that parses them like the loader, a state folder in memory."""
 
 from __future__ import annotations
 

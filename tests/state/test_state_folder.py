@@ -18,6 +18,13 @@ from airflow_chronon.state.locking import only_reconcile
 from tests.core.confs import at, events, group_by, plan_of, staging_query
 
 NOW = at("2026-06-10")
+SHIFTED = group_by(
+    "t.g.x__1",
+    sources=[events("data.e", "3h", offset="1h")],
+    windows=["7d"],
+    schedule="15 1-22/3 * * *",
+    offset="1h",
+)
 PLANS = [
     pytest.param(
         group_by(

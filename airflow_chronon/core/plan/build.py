@@ -62,8 +62,8 @@ class Facts:
 def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, now: Instant) -> Plan:
     """What a reconcile would do now.
 
-    It touches only DAGs of its own branch and bundle (C24), never retires a conf that is present, good or not (C23), and
-    retires nothing while the tree looks damaged. Applied again and again it converges, whatever interrupts it.
+    It touches only DAGs of its own branch and bundle (C24), never retires a conf that is present, good or not (C23),
+    and retires nothing while the tree looks damaged. Applied again and again it converges, whatever interrupts it.
     """
     entries = journal_after(facts, now=now)
     actions: list[Action] = [*_deploys(facts)]

@@ -50,7 +50,7 @@ class ConfCopy:
 
 
 def copy_of(plan: ConfPlan, *, dumps: dict[int, Json] | None = None) -> ConfCopy:
-    """The copy to keep of a good conf; ``dumps`` keeps the JSON of settings that many confs share, for one call's time."""
+    """The copy to keep of a good conf; ``dumps`` keeps the JSON of settings that several confs share."""
     dumps = {} if dumps is None else dumps
     conf, own = plan.conf, plan.settings
     if id(own) not in dumps:
@@ -75,7 +75,7 @@ def copy_from_bytes(data: bytes) -> ConfCopy:
 
 
 def plan_of_copy(copy: ConfCopy) -> ConfPlan:
-    """The plan of a conf whose file is gone: the same schedule, waits and settings, so that its last runs end as they began.
+    """The plan of a conf whose file is gone: the same schedule, waits and settings, so that its last runs end well.
 
     Raises ``ChrononError`` or ValueError for a copy that this version of the package cannot read.
     """

@@ -1,4 +1,4 @@
-"""What a plan is worked out from: the tree, Airflow, and what the state folder remembers. Plain values, read by the edges."""
+"""What a plan is worked out from, as plain values: the tree, Airflow, and what the state folder remembers."""
 
 from __future__ import annotations
 

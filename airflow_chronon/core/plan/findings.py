@@ -59,7 +59,10 @@ def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report
     for dag_id, plan in sorted(tree.plans.items()):
         own, cap = plan.settings, plan.settings.max_catchup_runs
         if own.catchup and cap is not None and own.max_pending_runs < cap:
-            problem = f"max_pending_runs is {own.max_pending_runs} and max_catchup_runs {cap}: while the limit is reached, the cap moves on and loses fires"
+            problem = (
+                f"max_pending_runs is {own.max_pending_runs} and max_catchup_runs {cap}: while the limit is reached,"
+                " the cap moves on and loses fires"
+            )
             yield _setting("max_pending_runs", problem, "set it to max_catchup_runs or more", conf=dag_id)
         elif own.max_pending_runs < own.max_active_runs:
             problem = (

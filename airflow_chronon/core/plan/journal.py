@@ -66,7 +66,7 @@ class JournalEntry:
 def journal_entry(plan: ConfPlan, copy: ConfCopy, known: JournalEntry | None, *, now: Instant) -> JournalEntry:
     """The entry of a deployed conf as of ``now``: the known one, with a new era when the schedule has changed.
 
-    A flip of catch-up from off to on, and a start moved back with catch-up on, make the partitions before it owed (H13).
+    A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions owed (H13).
     """
     era = Era(now, plan.runs, plan.settings.enabled)
     fields: Json = {

@@ -26,7 +26,7 @@ def settle(owed: Owed, schedule: RunSchedule, past: Sequence[KnownRun]) -> tuple
     """What is still to be replayed, as stretches of neighbours, oldest first; none: the debt is paid.
 
     The skip date comes first, then the cap over the fires that were missed; the cap is applied once, and remembered as
-    ``first``, since a replay makes the missed ones fewer. Partitions after the newest scheduled run are the timetable's.
+    ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's.
     """
     newest = max((run.window.end for run in past if run.is_scheduled), default=None)
     if newest is None or not schedule.modes:

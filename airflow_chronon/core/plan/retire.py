@@ -40,8 +40,8 @@ _NOT_OFF = "Airflow has not yet seen that its schedule is off"
 def retire_steps(doomed: Doomed) -> Iterator[RetireStep]:
     """The steps that can be done now.
 
-    A tombstone comes first. Then, in this order and never another: no run in progress, off, archived, the copy dropped, no
-    longer produced, deleted. Each step leaves a trace that the next reconcile reads, so that it may end after any of them.
+    A tombstone comes first. Then, in this order and never another: no run in progress, off, archived, the copy dropped,
+    no longer produced, deleted. Each step leaves a trace that the next reconcile reads, so that it may end after any.
     """
     dag_id, dag, tombstone = doomed.dag_id, doomed.dag, doomed.tombstone
     if tombstone is None or (doomed.confirmed and not tombstone.confirmed):
