@@ -43,6 +43,7 @@ class ConfRoot:
     unreadable: tuple[RejectedConf, ...] = ()
     problems: tuple[Fault, ...] = ()  #: what is wrong with the root itself: missing, empty, bad settings
     state: TreeState = TreeState.WHOLE  #: whether this can be the whole truth (C23)
+    unchanged: frozenset[ConfKey] = frozenset()  #: the same as in ``base_root``, so not deployed on this branch (C24)
 
     @property
     def branch(self) -> str:
@@ -56,9 +57,11 @@ class ConfRoot:
     def judge(self) -> dict[str, Verdict]:
         """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
         tree = ConfTree(self.confs, environment=self.settings.environment)
+        unchanged = set(map(str, self.unchanged))  # judged all the same: others read them
         verdicts = {
             key: _with_backends(key, verdict)
             for key, verdict in resolve(tree, self.settings, branch=self.branch).items()
+            if key not in unchanged
         }
         for rejected in self.unreadable:
             free = rejected.key if rejected.key not in verdicts else rejected.file
@@ -69,7 +72,7 @@ class ConfRoot:
         """What a plan needs to know of the tree; ``verdicts`` when they were worked out already."""
         return tree_facts(
             self.judge() if verdicts is None else verdicts,
-            self.confs,
+            (conf for conf in self.confs if conf.key not in self.unchanged),
             branch=self.branch,
             default_branch=self.settings.default_branch,
             state=self.state,
@@ -111,11 +114,27 @@ def read_conf_root(
         problem = _unreadable(error, what=f"the conf root {root}")
         return ConfRoot(root, settings, problems=(problem,), state=TreeState.UNREADABLE)
     confs, doubled = _without_doubles(found)
+    unchanged = _unchanged(confs, root, settings, problems) if settings.base_root is not None else frozenset()
     state = TreeState.UNREADABLE if problems else TreeState.WHOLE
     if not (found or unreadable or problems):
         problems.append(_nothing_found(root))
         state = TreeState.EMPTY
-    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems), state)
+    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems), state, unchanged)
+
+
+def _unchanged(confs: list[Conf], root: Path, settings: Settings, problems: list[Fault]) -> frozenset[ConfKey]:
+    """The confs that ``base_root``, a checkout of the default branch, holds too, word for word (C24)."""
+    if (settings.branch or settings.default_branch) == settings.default_branch:
+        return frozenset()
+    base = root / str(settings.base_root)
+    tree = _compiled_tree(base, settings.environment) if base.is_dir() else None
+    if tree is None:  # without it everything would be deployed, which nobody asked for
+        problem, remedy = f"there is no compiled tree in {base}", "check the default branch out there, or leave base_root out"
+        problems.append(Fault("C24", f"{SETTINGS_FILE} base_root", problem, remedy))
+        return frozenset(conf.key for conf in confs)
+    found, _ = _read_tree(tree, base, problems)
+    same = {conf.key: conf.raw for conf in found}
+    return frozenset(conf.key for conf in confs if same.get(conf.key) == conf.raw)
 
 
 def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> tuple[str, str]:
