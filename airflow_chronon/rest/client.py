@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
-from airflow_chronon.rest.errors import AirflowRefused, NotThere
+from airflow_chronon.rest.errors import AirflowRefused, Conflict, NotThere
 from airflow_chronon.rest.login import Login
 from airflow_chronon.rest.records import (
     BackfillRecord,
@@ -147,11 +148,17 @@ class AirflowRest:
     ) -> RunRecord:
         from airflow_client.client.models.trigger_dag_run_post_body import TriggerDAGRunPostBody
 
-        body = TriggerDAGRunPostBody(conf=dict(params or {}), dag_run_id=run_id, note=note, partition_key=partition_key)
+        # a name of its own: when the first answer was lost, the next try finds the run instead of making another
+        name = run_id or f"manual__{partition_key or 'run'}__{secrets.token_hex(8)}"
+        body = TriggerDAGRunPostBody(conf=dict(params or {}), dag_run_id=name, note=note, partition_key=partition_key)
         body.logical_date = None
-        # asked once: a call whose answer was lost may have made its run
-        ask = self._runs.trigger_dag_run_without_preload_content
-        return _run(self._call(f"triggering {dag_id}", ask, dag_id, body, again=False))
+        try:
+            ask = self._runs.trigger_dag_run_without_preload_content
+            return _run(self._call(f"triggering {dag_id}", ask, dag_id, body))
+        except Conflict:
+            if run_id is not None:
+                raise
+            return self.run(dag_id, name)
 
     # backfills
 

@@ -13,6 +13,7 @@ from airflow_chronon.core.outputs import asset_uri, main_table
 from airflow_chronon.core.replays import Replay, Stretch
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.rest.errors import Conflict
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
 
@@ -146,9 +147,15 @@ def start(
         step = replay.plan.spec.grid.interval
         window = TimeWindow(stretch.first, stretch.last + step)
         before = _backfilled(server, dag_id, window).keys()
-        server.create_backfill(_request(replay, stretch, options))
+        refusal = None
+        try:
+            server.create_backfill(_request(replay, stretch, options))
+        except Conflict as error:  # another one, or our own whose first answer was lost
+            refusal = error
         after = _backfilled(server, dag_id, window)
         new = [(run_id, key) for run_id, key in after.items() if run_id not in before]
+        if refusal is not None and not new:
+            raise refusal
         conf = str(replay.plan.conf.key)
         _compare(stretch.labels, [key for _, key in new], conf, ReplayIncomplete, "Airflow has made runs of")
         made += new

@@ -49,23 +49,23 @@ class Transport:
         self.client = ApiClient(configuration)
         self.calls = 0  #: answered requests, for whoever counts them
 
-    def call(self, what: str, method: Callable[..., Any], *arguments: Any, again: bool = True, **options: Any) -> Json:
+    def call(self, what: str, method: Callable[..., Any], *arguments: Any, **options: Any) -> Json:
         """The JSON that a ``…_without_preload_content`` method of the client answers; empty for an empty answer.
 
-        ``what`` says in errors what was asked. 5xx is asked again unless ``again`` is False; a 401 logs in once more.
+        ``what`` says in errors what was asked. 5xx is asked again, a 401 logs in once more.
         Raises :class:`AirflowError`.
         """
         if self.client.configuration.access_token is None:
             self._log_in()
-        status, text = self._tried(lambda: method(*arguments, **options, _request_timeout=TIMEOUT), again=again)
+        status, text = self._tried(lambda: method(*arguments, **options, _request_timeout=TIMEOUT))
         if status == 401 and self._login.token is None:  # the token has expired
             self._log_in()
-            status, text = self._tried(lambda: method(*arguments, **options, _request_timeout=TIMEOUT), again=again)
+            status, text = self._tried(lambda: method(*arguments, **options, _request_timeout=TIMEOUT))
         if status >= 300:
             raise self._refusal(what, status, text)
         return self._json(text)
 
-    def _tried(self, ask: Callable[[], Any], *, again: bool) -> tuple[int, str]:
+    def _tried(self, ask: Callable[[], Any]) -> tuple[int, str]:
         import urllib3
         from airflow_client.client.exceptions import ApiException
 
@@ -75,14 +75,12 @@ class Transport:
                 answer = ask()
                 text = answer.data.decode("utf-8", "replace")
                 self.calls += 1
-                if answer.status < 500 or not again:
+                if answer.status < 500:
                     return answer.status, text
                 problem = f"answers {answer.status}: {_detail(text)}"
             except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
                 cause = getattr(error, "reason", None) or error
                 problem = f"does not answer ({type(cause).__name__})"
-                if not again:
-                    break
             if attempt < TRIES:
                 self._pause(0.2 * attempt)
         raise AirflowUnreachable(self._login.url, str(problem))
@@ -93,7 +91,7 @@ class Transport:
             body = {"username": self._login.user, "password": self._login.password}
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
             ask = lambda: _read(self.client.call_api("POST", url, headers, body, _request_timeout=TIMEOUT))  # noqa: E731
-            status, text = self._tried(ask, again=True)
+            status, text = self._tried(ask)
             if status >= 300:
                 raise self._refusal(f"logging in as {self._login.user!r} at {self._login.url}", status, text)
             token = self._json(text).get("access_token")

@@ -165,6 +165,16 @@ def test_a_backfill_that_slipped_in_between_is_a_conflict_and_nothing_is_created
     assert created(airflow) == []
 
 
+def test_a_backfill_whose_first_answer_was_lost_counts_as_made(airflow: FakeAirflow) -> None:
+    class Forgetful(FakeAirflow):
+        def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
+            super().create_backfill(request)
+            return super().create_backfill(request)  # the client's second try
+
+    forgetful = Forgetful(dag_records=airflow.dag_records, specs=airflow.specs)
+    assert len(start(forgetful, replay(3, 4), ReplayOptions()).runs) == 2
+
+
 def test_every_replay_is_checked_before_the_first_one_starts(airflow: FakeAirflow) -> None:
     other = plan_of(staging_query("t.s.unknown__1", schedule="@never", interval="1h"))
     with pytest.raises(ReplayRefused, match="unknown"):
