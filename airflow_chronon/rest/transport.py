@@ -1,7 +1,8 @@
 """One call to Airflow's API: logged in, tried again while the server stumbles, and every failure as one sentence.
 
-The calls (paths, queries, bodies) are those of ``apache-airflow-client``; answers are read as plain JSON, since
-its response models reject what a newer server adds.
+Requests are built and sent by the ``ApiClient`` of ``apache-airflow-client`` (addresses, TLS, proxies, encoding). Its
+generated methods are left aside: importing them takes three seconds, in every command and every task, and its response
+models reject what a newer server adds.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ Json = dict[str, Any]
 
 TRIES = 6  #: of a call that the server fails with 5xx: SQLite may be locked for a moment
 TIMEOUT = 60.0  #: seconds for one answer
+_JSON = {"Content-Type": "application/json"}
 _REFUSALS: dict[int, type[AirflowRefused]] = {401: LoginFailed, 403: NoRights, 404: NotThere, 409: Conflict}
 _REMEDIES = {
     401: "check login, password or token of the connection",
@@ -49,18 +51,41 @@ class Transport:
         self.client = ApiClient(configuration)
         self.calls = 0  #: answered requests, for whoever counts them
 
-    def call(self, what: str, method: Callable[..., Any], *arguments: Any, **options: Any) -> Json:
-        """The JSON that a ``…_without_preload_content`` method of the client answers; empty for an empty answer.
+    def call(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        at: Mapping[str, object] | None = None,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | None = None,
+    ) -> Json:
+        """The JSON of an answer; empty for an empty one.
 
-        ``what`` says in errors what was asked. 5xx is asked again, a 401 logs in once more.
+        ``what`` says in errors what was asked, ``at`` fills the ``{names}`` of the path. In a query lists repeat their
+        name, and None is left out. 5xx is asked again, a 401 logs in once more.
         Raises :class:`AirflowError`.
         """
         if self.client.configuration.access_token is None:
             self._log_in()
-        status, text = self._tried(lambda: method(*arguments, **options, _request_timeout=TIMEOUT))
+
+        def ask() -> Any:
+            request = self.client.param_serialize(
+                method,
+                f"/api/v2/{path}",
+                path_params=dict(at or {}),
+                query_params=_pairs(query or {}),
+                header_params={"Accept": "application/json", **({} if body is None else _JSON)},
+                body=None if body is None else dict(body),
+                auth_settings=["HTTPBearer"],
+            )
+            return self.client.call_api(*request, _request_timeout=TIMEOUT).response
+
+        status, text = self._tried(ask)
         if status == 401 and self._login.token is None:  # the token has expired
             self._log_in()
-            status, text = self._tried(lambda: method(*arguments, **options, _request_timeout=TIMEOUT))
+            status, text = self._tried(ask)
         if status >= 300:
             raise self._refusal(what, status, text)
         return self._json(text)
@@ -89,9 +114,9 @@ class Transport:
         with self._lock:
             url = f"{self._login.url}/auth/token"
             body = {"username": self._login.user, "password": self._login.password}
-            headers = {"Content-Type": "application/json", "Accept": "application/json"}
-            ask = lambda: _read(self.client.call_api("POST", url, headers, body, _request_timeout=TIMEOUT))  # noqa: E731
-            status, text = self._tried(ask)
+            headers = {"Accept": "application/json", **_JSON}
+            send = self.client.call_api
+            status, text = self._tried(lambda: send("POST", url, headers, body, _request_timeout=TIMEOUT).response)
             if status >= 300:
                 raise self._refusal(f"logging in as {self._login.user!r} at {self._login.url}", status, text)
             token = self._json(text).get("access_token")
@@ -121,10 +146,14 @@ class Transport:
         return kind(what, status=status, detail=_detail(text), remedy=_REMEDIES.get(status, ""))
 
 
-def _read(answer: Any) -> Any:
-    """The client's raw answer, read: its body is fetched only when asked for."""
-    answer.read()
-    return answer
+def _pairs(query: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Names and values, lists spelled out."""
+    pairs: list[tuple[str, object]] = []
+    for name, value in query.items():
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if each is not None:
+                pairs.append((name, each))
+    return pairs
 
 
 def _detail(text: str) -> str:
