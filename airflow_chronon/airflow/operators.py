@@ -21,11 +21,11 @@ from airflow_chronon.core.readiness import check_shape, missing_ranges
 from airflow_chronon.core.requests import requested_run
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.runs import ModeRun, Run
-from airflow_chronon.core.turns import Writer
 from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.engine.build import build_runner
 from airflow_chronon.engine.protocol import JobRequest, NothingToWrite, Runner
 from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
+from airflow_chronon.rest.coverage import Claim
 from airflow_chronon.rest.login import CONNECTION_ID
 
 UPLOAD_TO_KV = "upload_to_kv"
@@ -115,16 +115,15 @@ class ChrononOperator(_PlanOperator):
         """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""
         if self.max_active_tis_per_dag == 1:
             return  # Airflow itself runs one at a time
-        task = context["ti"]
-        me = Writer(context["run_id"], task.start_date.timestamp(), of.window)
-        turn = Turn(self._plan.dag_id, self.task_id, self._mode, me, self._plan.runs)
+        turn = Turn(
+            Claim(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.runs
+        )
         try:
             server = find_airflow()
             if server is None:
                 self.log.warning("%s", NOT_SERIALISED)
                 return
-            turn.settle()
-            ahead = turn.ahead(server)
+            ahead = turn.take(server, started=context["ti"].start_date.timestamp())
         except ChrononError as error:
             raise AirflowException(f"whether others write these partitions cannot be told: {error}") from None
         if ahead:

@@ -19,52 +19,62 @@ from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.instants import TimeWindow
 from airflow_chronon.core.runs import RunSchedule
-from airflow_chronon.core.turns import SETTLING_SECONDS, Writer, writers_ahead
+from airflow_chronon.core.turns import SETTLING_SECONDS, Writer
 from airflow_chronon.core.wire import schedule_from_json, schedule_to_json
-from airflow_chronon.errors import ChrononError
-from airflow_chronon.rest.coverage import writers
+from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.rest.coverage import Claim, ahead_of
 from airflow_chronon.rest.protocol import AirflowServer
 
 LOOK_EVERY = 5  #: seconds between two looks while a task waits
+LOOKS_FOR_ONESELF = 10  #: a second apart, until Airflow lists the task that asks
+NOT_LISTED = "waiting until Airflow lists this task"
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One task that wants to write."""
+    """One task that wants to write, and the schedule that tells what the runs of its DAG write."""
 
-    dag_id: str
-    task_id: str
-    mode: Mode
-    me: Writer
+    claim: Claim
     schedule: RunSchedule
 
-    def ahead(self, server: AirflowServer) -> tuple[Writer, ...]:
-        """Who is at work on these partitions and came first."""
-        others = writers(server, self.dag_id, self.task_id, self.mode, self.schedule, now=now(), but=self.me.run_id)
-        return writers_ahead(self.me, others)
+    def take(self, server: AirflowServer, *, started: float) -> tuple[Writer, ...]:
+        """Who is ahead, asked once those who began just before show up in listings; empty: it is this task's turn.
 
-    def settle(self) -> None:
-        """Let those who started just before show up in listings; a task that has waited already goes straight on."""
-        left = self.me.start + SETTLING_SECONDS - time.time()
-        if 0 < left <= SETTLING_SECONDS:
+        ``started`` is when the task began by its own clock, in seconds since the epoch. Raises ``ChrononError`` when
+        Airflow does not tell, or goes on not knowing of this task.
+        """
+        left = started + SETTLING_SECONDS - time.time()
+        if 0 < left <= SETTLING_SECONDS:  # a task that has waited already goes straight on
             time.sleep(left)
+        for _ in range(LOOKS_FOR_ONESELF):
+            ahead = self.ahead(server)
+            if ahead is not None:
+                return ahead
+            time.sleep(1)
+        problem = f"Airflow does not list {self.claim.task_id} of {self.claim.run_id}, which is running"
+        raise ChrononError(Fault("C28", "", problem, "may the connection's user read this DAG's tasks?"))
+
+    def ahead(self, server: AirflowServer) -> tuple[Writer, ...] | None:
+        """Who is at work on these partitions and came first; None when Airflow does not show this task yet."""
+        return ahead_of(self.claim, server, self.schedule, now=now())
 
     def to_json(self) -> dict[str, Any]:
         """Inverse of :meth:`from_json`."""
+        claim = self.claim
         return {
-            "dag_id": self.dag_id,
-            "task_id": self.task_id,
-            "mode": self.mode.value,
-            "run_id": self.me.run_id,
-            "start": self.me.start,
-            "window": [self.me.window.start, self.me.window.end],
+            "dag_id": claim.dag_id,
+            "task_id": claim.task_id,
+            "run_id": claim.run_id,
+            "mode": claim.mode.value,
+            "window": [claim.window.start, claim.window.end],
             "schedule": schedule_to_json(self.schedule),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Turn:
-        me = Writer(data["run_id"], data["start"], TimeWindow(*data["window"]))
-        return cls(data["dag_id"], data["task_id"], Mode(data["mode"]), me, schedule_from_json(data["schedule"]))
+        names = (data["dag_id"], data["task_id"], data["run_id"])
+        claim = Claim(*names, mode=Mode(data["mode"]), window=TimeWindow(*data["window"]))
+        return cls(claim, schedule_from_json(data["schedule"]))
 
 
 def in_words(ahead: tuple[Writer, ...]) -> str:
@@ -88,7 +98,7 @@ class TurnTrigger(BaseTrigger):
         while server is not None:
             try:
                 ahead = await asyncio.to_thread(turn.ahead, server)
-                text = in_words(ahead) if ahead else ""
+                text = NOT_LISTED if ahead is None else in_words(ahead) if ahead else ""
             except ChrononError as error:  # the server may be restarting: the writer ahead is still there
                 text = str(error)
             if not text:

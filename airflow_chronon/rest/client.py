@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
-from airflow_chronon.rest.errors import AirflowRefused, NotThere
+from airflow_chronon.rest.errors import AirflowRefused, Conflict, NotThere
 from airflow_chronon.rest.login import Login
 from airflow_chronon.rest.records import (
     BackfillRecord,
@@ -23,9 +24,11 @@ from airflow_chronon.rest.transport import Json, Transport
 PAGE = 100  #: the server's own limit
 ANY = "~"  #: stands for every DAG or every run in a path
 
+_DAG, _RUNS, _RUN = "dags/{dag}", "dags/{dag}/dagRuns", "dags/{dag}/dagRuns/{run}"
+
 
 class AirflowRest:
-    """Airflow's REST API through ``apache-airflow-client``; nothing is asked before the first call."""
+    """Airflow's REST API; nothing is asked before the first call."""
 
     def __init__(self, login: Login) -> None:
         self.url = login.url
@@ -39,28 +42,23 @@ class AirflowRest:
     # DAGs
 
     def dags(self, *, tags: Sequence[str] = (), include_stale: bool = True) -> tuple[DagRecord, ...]:
-        query: dict[str, Any] = {"exclude_stale": not include_stale, "order_by": ["dag_id"]}
+        query: Json = {"exclude_stale": not include_stale, "order_by": "dag_id"}
         if tags:
-            query |= {"tags": list(tags), "tags_match_mode": "all"}
-        return tuple(
-            _dag(item)
-            for item in self._pages("listing the DAGs", self._dags.get_dags_without_preload_content, "dags", **query)
-        )
+            query |= {"tags": tags, "tags_match_mode": "all"}
+        return tuple(_dag(item) for item in self._pages("listing the DAGs", "dags", "dags", query=query))
 
     def dag(self, dag_id: str) -> DagRecord | None:
         try:
-            return _dag(self._call(f"looking at {dag_id}", self._dags.get_dag_without_preload_content, dag_id))
+            return _dag(self._call(f"looking at {dag_id}", "GET", _DAG, at={"dag": dag_id}))
         except NotThere:
             return None
 
     def set_paused(self, dag_id: str, *, paused: bool) -> None:
-        from airflow_client.client.models.dag_patch_body import DAGPatchBody
-
         what = f"{'pausing' if paused else 'unpausing'} {dag_id}"
-        self._call(what, self._dags.patch_dag_without_preload_content, dag_id, DAGPatchBody(is_paused=paused))
+        self._call(what, "PATCH", _DAG, at={"dag": dag_id}, body={"is_paused": paused})
 
     def delete_dag(self, dag_id: str) -> None:
-        self._call(f"deleting {dag_id}", self._dags.delete_dag_without_preload_content, dag_id)
+        self._call(f"deleting {dag_id}", "DELETE", _DAG, at={"dag": dag_id})
 
     # runs
 
@@ -75,37 +73,27 @@ class AirflowRest:
     ) -> tuple[RunRecord, ...]:
         first, last = (None if each is None else to_datetime(each) for each in run_after)
         query = {
-            "state": list(states) or None,
-            "run_type": list(run_types) or None,
+            "state": states,
+            "run_type": run_types,
             "run_after_gte": first,
             "run_after_lte": last,
             "partition_date_gte": None if days is None else to_datetime(days.start).date(),
             "partition_date_lte": None if days is None else to_datetime(days.end - 1).date(),
-            "order_by": ["run_after", "id"],
+            "order_by": ("run_after", "id"),
         }
-        ask = self._runs.get_dag_runs_without_preload_content
+        what = f"listing the runs of {dag_id or 'all DAGs'}"
         return tuple(
-            _run(item)
-            for item in self._pages(
-                f"listing the runs of {dag_id or 'all DAGs'}", ask, "dag_runs", dag_id or ANY, **query
-            )
+            _run(item) for item in self._pages(what, _RUNS, "dag_runs", at={"dag": dag_id or ANY}, query=query)
         )
 
     def newest_scheduled(self, dag_id: str) -> tuple[RunRecord, ...]:
-        ask = self._runs.get_dag_runs_without_preload_content
-        query = {"run_type": ["scheduled"], "order_by": ["-run_after"], "limit": 1}
-        answer = self._call(f"looking for the newest run of {dag_id}", ask, dag_id, **query)
+        query = {"run_type": "scheduled", "order_by": "-run_after", "limit": 1}
+        answer = self._call(f"looking for the newest run of {dag_id}", "GET", _RUNS, at={"dag": dag_id}, query=query)
         return tuple(_run(item) for item in answer["dag_runs"])
 
     def run(self, dag_id: str, run_id: str) -> RunRecord:
-        return _run(
-            self._call(
-                f"looking at the run {run_id} of {dag_id}",
-                self._runs.get_dag_run_without_preload_content,
-                dag_id,
-                run_id,
-            )
-        )
+        what = f"looking at the run {run_id} of {dag_id}"
+        return _run(self._call(what, "GET", _RUN, at={"dag": dag_id, "run": run_id}))
 
     def tasks(
         self,
@@ -115,25 +103,17 @@ class AirflowRest:
         task_id: str | None = None,
         states: Sequence[str] = (),
     ) -> tuple[TaskRecord, ...]:
-        query = {"task_id": task_id, "state": list(states) or None, "order_by": ["id"]}
-        ask = self._tasks.get_task_instances_without_preload_content
-        what = f"listing the tasks of {dag_id or 'all DAGs'}"
+        query = {"task_id": task_id, "state": states, "order_by": "id"}
+        what, at = f"listing the tasks of {dag_id or 'all DAGs'}", {"dag": dag_id or ANY, "run": run_id or ANY}
         return tuple(
-            _task(item) for item in self._pages(what, ask, "task_instances", dag_id or ANY, run_id or ANY, **query)
+            _task(item) for item in self._pages(what, f"{_RUN}/taskInstances", "task_instances", at=at, query=query)
         )
 
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
-        from airflow_client.client.models.dag_run_patch_body import DAGRunPatchBody
-
-        given: Json = {name: value for name, value in (("state", state), ("note", note)) if value is not None}
-        ask = self._runs.patch_dag_run_without_preload_content
+        given = {name: value for name, value in (("state", state), ("note", note)) if value is not None}
+        at = {"dag": dag_id, "run": run_id}
         self._call(
-            f"changing the run {run_id} of {dag_id}",
-            ask,
-            dag_id,
-            run_id,
-            DAGRunPatchBody(**given),
-            update_mask=list(given),
+            f"changing the run {run_id} of {dag_id}", "PATCH", _RUN, at=at, query={"update_mask": [*given]}, body=given
         )
 
     def trigger(
@@ -145,74 +125,62 @@ class AirflowRest:
         note: str | None = None,
         run_id: str | None = None,
     ) -> RunRecord:
-        from airflow_client.client.models.trigger_dag_run_post_body import TriggerDAGRunPostBody
-
-        body = TriggerDAGRunPostBody(conf=dict(params or {}), dag_run_id=run_id, note=note, partition_key=partition_key)
-        body.logical_date = None
-        # asked once: a call whose answer was lost may have made its run
-        ask = self._runs.trigger_dag_run_without_preload_content
-        return _run(self._call(f"triggering {dag_id}", ask, dag_id, body, again=False))
+        # a name of its own: when the first answer was lost, the next try finds the run instead of making another
+        name = run_id or f"manual__{partition_key or 'run'}__{secrets.token_hex(8)}"
+        body: Json = {"logical_date": None, "conf": dict(params or {}), "dag_run_id": name}
+        body |= {key: value for key, value in (("partition_key", partition_key), ("note", note)) if value is not None}
+        try:
+            return _run(self._call(f"triggering {dag_id}", "POST", _RUNS, at={"dag": dag_id}, body=body))
+        except Conflict:
+            if run_id is not None:
+                raise
+            return self.run(dag_id, name)
 
     # backfills
 
     def plan_backfill(self, request: BackfillRequest) -> tuple[str, ...]:
-        ask = self._backfills.create_backfill_dry_run_without_preload_content
-        answer = self._call(f"planning a backfill of {request.dag_id}", ask, _backfill_body(request))
+        what = f"planning a backfill of {request.dag_id}"
+        answer = self._call(what, "POST", "backfills/dry_run", body=_backfill_body(request))
         return tuple(str(item["partition_key"]) for item in answer["backfills"])
 
     def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
-        ask = self._backfills.create_backfill_without_preload_content
-        return _backfill(self._call(f"backfilling {request.dag_id}", ask, _backfill_body(request)))
+        return _backfill(self._call(f"backfilling {request.dag_id}", "POST", "backfills", body=_backfill_body(request)))
 
     def backfills(self, dag_id: str) -> tuple[BackfillRecord, ...]:
-        ask = self._backfills.list_backfills_without_preload_content
-        return tuple(
-            _backfill(item)
-            for item in self._pages(f"listing the backfills of {dag_id}", ask, "backfills", dag_id, order_by=["id"])
-        )
+        query = {"dag_id": dag_id, "order_by": "id"}
+        found = self._pages(f"listing the backfills of {dag_id}", "backfills", "backfills", query=query)
+        return tuple(_backfill(item) for item in found)
 
     def cancel_backfill(self, backfill_id: int) -> None:
-        self._call(
-            f"cancelling backfill {backfill_id}", self._backfills.cancel_backfill_without_preload_content, backfill_id
-        )
+        self._call(f"cancelling backfill {backfill_id}", "PUT", "backfills/{id}/cancel", at={"id": backfill_id})
 
     # the rest
 
     def import_errors(self) -> tuple[ImportErrorRecord, ...]:
-        from airflow_client.client.api.import_error_api import ImportErrorApi
-
-        ask = ImportErrorApi(self._transport.client).get_import_errors_without_preload_content
-        found = self._pages("listing the import errors", ask, "import_errors", order_by=["id"])
+        found = self._pages("listing the import errors", "importErrors", "import_errors", query={"order_by": "id"})
         return tuple(
             ImportErrorRecord(item["filename"], item.get("bundle_name"), item["stack_trace"]) for item in found
         )
 
     def grid_contract(self, asset: str, key: str) -> Any:
-        from airflow_client.client.api.asset_api import AssetApi
-        from airflow_client.client.api.asset_state_store_api import AssetStateStoreApi
-
-        client = self._transport.client
-        listing = self._pages(
-            f"looking for the asset {asset}",
-            AssetApi(client).get_assets_without_preload_content,
-            "assets",
-            uri_pattern=asset,
-        )
-        for item in listing:
+        query = {"uri_pattern": asset}
+        for item in self._pages(f"looking for the asset {asset}", "assets", "assets", query=query):
             if item["uri"] == asset:
+                at = {"id": item["id"], "key": key}
                 try:
-                    ask = AssetStateStoreApi(client).get_asset_state_store_without_preload_content
-                    return self._call(f"reading the state of {asset}", ask, key, item["id"])["value"]
+                    return self._call(f"reading the state of {asset}", "GET", "assets/{id}/state-store/{key}", at=at)[
+                        "value"
+                    ]
                 except NotThere:
                     return None
         return None
 
     def config_value(self, section: str, option: str) -> str | None:
-        from airflow_client.client.api.config_api import ConfigApi
-
-        ask = ConfigApi(self._transport.client).get_config_value_without_preload_content
+        at = {"section": section, "option": option}
         try:
-            answer = self._call(f"reading [{section}] {option}", ask, section, option, accept="application/json")
+            answer = self._call(
+                f"reading [{section}] {option}", "GET", "config/section/{section}/option/{option}", at=at
+            )
         except AirflowRefused as error:
             if error.status in (403, 404):
                 return None
@@ -221,66 +189,37 @@ class AirflowRest:
         return None if value is None else str(value)
 
     def health(self) -> Mapping[str, str]:
-        from airflow_client.client.api.monitor_api import MonitorApi
-
-        answer = self._call(
-            "asking for its health", MonitorApi(self._transport.client).get_health_without_preload_content
-        )
+        answer = self._call("asking for its health", "GET", "monitor/health")
         return {name: str(item.get("status")) for name, item in answer.items() if isinstance(item, dict)}
 
-    def _pages(self, what: str, ask: Callable[..., Any], key: str, *arguments: Any, **query: Any) -> Iterator[Json]:
+    def _pages(
+        self, what: str, path: str, key: str, *, query: Json, at: Mapping[str, object] | None = None
+    ) -> Iterator[Json]:
         offset = 0
         while True:
-            page = self._call(what, ask, *arguments, limit=PAGE, offset=offset, **query)[key]
+            page = self._call(what, "GET", path, at=at, query={**query, "limit": PAGE, "offset": offset})[key]
             yield from page
             offset += len(page)
             if len(page) < PAGE:
                 return
 
-    def _call(self, what: str, method: Callable[..., Any], *arguments: Any, **options: Any) -> Json:
-        return self._transport.call(what, method, *arguments, **options)
+    def _call(self, what: str, method: str, path: str, **more: Any) -> Json:
+        return self._transport.call(what, method, path, **more)
 
     @cached_property
     def _transport(self) -> Transport:
         return Transport(self._login)
 
-    @cached_property
-    def _dags(self) -> Any:
-        from airflow_client.client.api.dag_api import DAGApi
 
-        return DAGApi(self._transport.client)
-
-    @cached_property
-    def _runs(self) -> Any:
-        from airflow_client.client.api.dag_run_api import DagRunApi
-
-        return DagRunApi(self._transport.client)
-
-    @cached_property
-    def _tasks(self) -> Any:
-        from airflow_client.client.api.task_instance_api import TaskInstanceApi
-
-        return TaskInstanceApi(self._transport.client)
-
-    @cached_property
-    def _backfills(self) -> Any:
-        from airflow_client.client.api.backfill_api import BackfillApi
-
-        return BackfillApi(self._transport.client)
-
-
-def _backfill_body(request: BackfillRequest) -> Any:
-    from airflow_client.client.models.backfill_post_body import BackfillPostBody
-    from airflow_client.client.models.reprocess_behavior import ReprocessBehavior
-
-    return BackfillPostBody(
-        dag_id=request.dag_id,
-        from_date=to_datetime(request.first),
-        to_date=to_datetime(request.last),
-        reprocess_behavior=ReprocessBehavior(request.reprocess.value),
-        max_active_runs=request.max_active_runs,
-        run_backwards=request.backwards,
-    )
+def _backfill_body(request: BackfillRequest) -> Json:
+    return {
+        "dag_id": request.dag_id,
+        "from_date": to_datetime(request.first).isoformat(),
+        "to_date": to_datetime(request.last).isoformat(),
+        "reprocess_behavior": request.reprocess.value,
+        "max_active_runs": request.max_active_runs,
+        "run_backwards": request.backwards,
+    }
 
 
 def _dag(item: Json) -> DagRecord:

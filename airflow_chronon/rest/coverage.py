@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.grid import PartitionGrid
@@ -10,7 +11,7 @@ from airflow_chronon.core.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.requests import RunRequest, requested_run
 from airflow_chronon.core.runs import Run, RunSchedule
-from airflow_chronon.core.turns import BUSY_STATES, Writer
+from airflow_chronon.core.turns import BUSY_STATES, Writer, writers_ahead
 from airflow_chronon.errors import ChrononError
 from airflow_chronon.rest.errors import NotThere
 from airflow_chronon.rest.protocol import AirflowServer
@@ -59,24 +60,45 @@ def runs_covering(
     return (*keyed, *(record for record in manual if record.run_id not in seen and record.partition_key is None))
 
 
-def writers(
-    server: AirflowServer, dag_id: str, task_id: str, mode: Mode, schedule: RunSchedule, *, now: Instant, but: str
-) -> Iterator[Writer]:
-    """The work tasks of a DAG that have begun and not ended, with the partitions that they write; not the run ``but``.
+@dataclass(frozen=True)
+class Claim:
+    """A work task that wants to write whole partitions of its DAG's table."""
 
-    One call when nobody else is at work, else one more per other run.
+    dag_id: str
+    task_id: str
+    run_id: str
+    mode: Mode
+    window: TimeWindow
+
+
+def ahead_of(claim: Claim, server: AirflowServer, schedule: RunSchedule, *, now: Instant) -> tuple[Writer, ...] | None:
+    """Who must finish before this task may write (C28); None when Airflow does not show the task itself yet.
+
+    All starts are those that Airflow keeps, the task's own too: a task's own clock reads later, by as long as it took
+    to tell Airflow, and two tasks could then each see the other ahead. One call when the task is first, and one more
+    for each that began earlier.
     """
-    for task in server.tasks(dag_id, task_id=task_id, states=BUSY_STATES):
-        if task.start is None or task.run_id == but:
+    begun = [
+        (task.start, task.run_id)
+        for task in server.tasks(claim.dag_id, task_id=claim.task_id, states=BUSY_STATES)
+        if task.start is not None
+    ]
+    mine = next((start for start, run_id in begun if run_id == claim.run_id), None)
+    if mine is None:
+        return None
+    me = Writer(claim.run_id, mine, claim.window)
+    others = []
+    for start, run_id in begun:
+        if (start, run_id) >= me.order:
             continue
         try:
-            record = server.run(dag_id, task.run_id)
+            run = run_of_record(server.run(claim.dag_id, run_id), schedule, now=now)
         except NotThere:  # deleted meanwhile
             continue
-        run = run_of_record(record, schedule, now=now)
-        of = None if run is None else run.modes.get(mode)
+        of = None if run is None else run.modes.get(claim.mode)
         if of is not None:
-            yield Writer(task.run_id, task.start, of.window)
+            others.append(Writer(run_id, start, of.window))
+    return writers_ahead(me, others)
 
 
 def _text(record: RunRecord, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,11 @@ from airflow_chronon.core.outputs import asset_uri, main_table
 from airflow_chronon.core.replays import Replay, Stretch
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.rest.errors import Conflict
 from airflow_chronon.rest.protocol import AirflowServer
-from airflow_chronon.rest.records import BackfillRequest, Reprocess
+from airflow_chronon.rest.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
+
+_LOOKS, _LOOK_EVERY = 50, 2.0  #: at a backfill whose runs have ended, and the seconds between two of them
 
 
 @dataclass(frozen=True)
@@ -75,36 +79,54 @@ def kept_grid(server: AirflowServer, plan: ConfPlan, *, namespace_prefix: str) -
 
 
 def check_ready(
-    server: AirflowServer, replays: Iterable[Replay], options: ReplayOptions, *, namespace_prefix: str = ""
+    server: AirflowServer,
+    replays: Iterable[Replay],
+    options: ReplayOptions,
+    *,
+    namespace_prefix: str = "",
+    pause: Callable[[float], None] = time.sleep,
 ) -> None:
     """Everything that would make a replay fail, wait for ever, or run something else than was asked.
 
     Raises :class:`ReplayRefused` for a DAG that Airflow does not run, that is paused (unless it may be unpaused), whose
-    table is on another grid, or that has an active backfill; and when Airflow would run other labels.
+    table is on another grid, or that has an active backfill; and when Airflow would run other labels. A backfill whose
+    runs have all ended is waited for: Airflow notices that every 30 seconds only.
     """
     for replay in replays:
-        dag_id, conf = replay.plan.dag_id, str(replay.plan.conf.key)
-        dag = server.dag(dag_id)
-        if dag is None or dag.is_stale:
-            state = "does not know" if dag is None else "no longer loads"
-            raise _refused(
-                "C23", f"Airflow {state} the DAG {dag_id}", "is the conf deployed? airflow-chronon check", conf
-            )
-        if dag.is_paused and not options.unpause:
-            remedy = "give --unpause, or unpause it"
-            raise _refused("C25", f"the DAG {dag_id} is paused: its replay would wait for ever", remedy, conf)
+        _check_dag(server, replay.plan, options)
         check_grid(server, replay.plan, namespace_prefix=namespace_prefix)
         stretch = range_of(replay)
         if stretch is None:
             continue
-        active = [each for each in server.backfills(dag_id) if each.completed is None]
-        if active:
-            spec, one = replay.plan.spec, active[0]
-            span = f"{spec.format.encode(one.first)} to {spec.format.encode(one.last)}"
-            problem = f"backfill {one.id} of {dag_id} ({span}) is active, and Airflow runs one at a time per DAG"
-            raise _refused("C28", problem, "wait for it, or cancel it in Airflow", conf)
+        _check_free(server, replay.plan, pause)
         planned = server.plan_backfill(_request(replay, stretch, options))
-        _compare(stretch.labels, planned, conf, ReplayRefused, "Airflow would run")
+        _compare(stretch.labels, planned, str(replay.plan.conf.key), ReplayRefused, "Airflow would run")
+
+
+def _check_dag(server: AirflowServer, plan: ConfPlan, options: ReplayOptions) -> None:
+    dag, conf = server.dag(plan.dag_id), str(plan.conf.key)
+    if dag is None or dag.is_stale:
+        state = "does not know" if dag is None else "no longer loads"
+        remedy = "is the conf deployed? airflow-chronon check"
+        raise _refused("C23", f"Airflow {state} the DAG {plan.dag_id}", remedy, conf)
+    if dag.is_paused and not options.unpause:
+        problem = f"the DAG {plan.dag_id} is paused: its replay would wait for ever"
+        raise _refused("C25", problem, "give --unpause, or unpause it", conf)
+
+
+def _check_free(server: AirflowServer, plan: ConfPlan, pause: Callable[[float], None]) -> None:
+    """Airflow runs one backfill at a time per DAG."""
+    for _ in range(_LOOKS):
+        active = [each for each in server.backfills(plan.dag_id) if each.completed is None]
+        if not active:
+            return
+        if server.runs(plan.dag_id, states=ACTIVE_RUN_STATES, run_types=("backfill",)):
+            break
+        pause(_LOOK_EVERY)
+    one, write = active[0], plan.spec.format.encode
+    span = f"{write(one.first)} to {write(one.last)}"
+    problem = f"backfill {one.id} of {plan.dag_id} ({span}) is active, and Airflow runs one at a time per DAG"
+    raise _refused("C28", problem, "wait for it, or cancel it in Airflow", str(plan.conf.key))
 
 
 def start(
@@ -125,9 +147,15 @@ def start(
         step = replay.plan.spec.grid.interval
         window = TimeWindow(stretch.first, stretch.last + step)
         before = _backfilled(server, dag_id, window).keys()
-        server.create_backfill(_request(replay, stretch, options))
+        refusal = None
+        try:
+            server.create_backfill(_request(replay, stretch, options))
+        except Conflict as error:  # another one, or our own whose first answer was lost
+            refusal = error
         after = _backfilled(server, dag_id, window)
         new = [(run_id, key) for run_id, key in after.items() if run_id not in before]
+        if refusal is not None and not new:
+            raise refusal
         conf = str(replay.plan.conf.key)
         _compare(stretch.labels, [key for _, key in new], conf, ReplayIncomplete, "Airflow has made runs of")
         made += new

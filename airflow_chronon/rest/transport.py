@@ -1,7 +1,7 @@
 """One call to Airflow's API: logged in, tried again while the server stumbles, and every failure as one sentence.
 
-The calls (paths, queries, bodies) are those of ``apache-airflow-client``; answers are read as plain JSON, since
-its response models reject what a newer server adds.
+It speaks HTTP itself, through httpx as Airflow's own tasks do. Airflow's generated client costs three seconds of
+processor time to import, in every command and every work task, and its models reject what a newer server adds.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from airflow_chronon.rest.errors import (
     AirflowError,
@@ -23,6 +24,9 @@ from airflow_chronon.rest.errors import (
     NotThere,
 )
 from airflow_chronon.rest.login import Login
+
+if TYPE_CHECKING:
+    import httpx
 
 Json = dict[str, Any]
 
@@ -39,67 +43,78 @@ class Transport:
     """Calls of one Airflow. Threads may share it."""
 
     def __init__(self, login: Login, *, pause: Callable[[float], None] = time.sleep) -> None:
-        from airflow_client.client import ApiClient, Configuration
+        import httpx
 
         self._login, self._pause = login, pause
         self._lock = threading.Lock()
-        configuration = Configuration(host=login.url, access_token=login.token, retries=0)
-        if (urlsplit(login.url).hostname or "") in ("127.0.0.1", "localhost", "::1"):
-            configuration.proxy = None  # a proxy of the environment knows nothing of this machine's own ports
-        self.client = ApiClient(configuration)
+        self._token = login.token
+        # a proxy of the environment knows nothing of this machine's own ports
+        is_local = (urlsplit(login.url).hostname or "") in ("127.0.0.1", "localhost", "::1")
+        self._http = httpx.Client(timeout=TIMEOUT, trust_env=not is_local)
         self.calls = 0  #: answered requests, for whoever counts them
 
-    def call(self, what: str, method: Callable[..., Any], *arguments: Any, again: bool = True, **options: Any) -> Json:
-        """The JSON that a ``…_without_preload_content`` method of the client answers; empty for an empty answer.
+    def call(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        *,
+        at: Mapping[str, object] | None = None,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | None = None,
+    ) -> Json:
+        """The JSON of an answer; empty for an empty one.
 
-        ``what`` says in errors what was asked. 5xx is asked again unless ``again`` is False; a 401 logs in once more.
+        ``what`` says in errors what was asked, ``at`` fills the ``{names}`` of the path. In a query lists repeat their
+        name, and None is left out. 5xx is asked again, a 401 logs in once more.
         Raises :class:`AirflowError`.
         """
-        if self.client.configuration.access_token is None:
+        if self._token is None:
             self._log_in()
-        status, text = self._tried(lambda: method(*arguments, **options, _request_timeout=TIMEOUT), again=again)
+        url = f"{self._login.url}/api/v2/" + path.format(
+            **{name: quote(str(value), safe="~") for name, value in (at or {}).items()}
+        )
+
+        def ask() -> httpx.Response:
+            headers = {"Authorization": f"Bearer {self._token}"}
+            return self._http.request(method, url, params=_pairs(query or {}), json=body, headers=headers)
+
+        status, text = self._tried(ask)
         if status == 401 and self._login.token is None:  # the token has expired
             self._log_in()
-            status, text = self._tried(lambda: method(*arguments, **options, _request_timeout=TIMEOUT), again=again)
+            status, text = self._tried(ask)
         if status >= 300:
             raise self._refusal(what, status, text)
         return self._json(text)
 
-    def _tried(self, ask: Callable[[], Any], *, again: bool) -> tuple[int, str]:
-        import urllib3
-        from airflow_client.client.exceptions import ApiException
+    def _tried(self, ask: Callable[[], httpx.Response]) -> tuple[int, str]:
+        import httpx
 
+        problem = ""
         for attempt in range(1, TRIES + 1):
-            problem = None
             try:
                 answer = ask()
-                text = answer.data.decode("utf-8", "replace")
                 self.calls += 1
-                if answer.status < 500 or not again:
-                    return answer.status, text
-                problem = f"answers {answer.status}: {_detail(text)}"
-            except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
-                cause = getattr(error, "reason", None) or error
-                problem = f"does not answer ({type(cause).__name__})"
-                if not again:
-                    break
+                if answer.status_code < 500:
+                    return answer.status_code, answer.text
+                problem = f"answers {answer.status_code}: {_detail(answer.text)}"
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                problem = f"does not answer ({error or type(error).__name__})"
             if attempt < TRIES:
                 self._pause(0.2 * attempt)
-        raise AirflowUnreachable(self._login.url, str(problem))
+        raise AirflowUnreachable(self._login.url, problem)
 
     def _log_in(self) -> None:
         with self._lock:
             url = f"{self._login.url}/auth/token"
             body = {"username": self._login.user, "password": self._login.password}
-            headers = {"Content-Type": "application/json", "Accept": "application/json"}
-            ask = lambda: _read(self.client.call_api("POST", url, headers, body, _request_timeout=TIMEOUT))  # noqa: E731
-            status, text = self._tried(ask, again=True)
+            status, text = self._tried(lambda: self._http.post(url, json=body))
             if status >= 300:
                 raise self._refusal(f"logging in as {self._login.user!r} at {self._login.url}", status, text)
             token = self._json(text).get("access_token")
             if not isinstance(token, str):
                 raise AirflowUnreachable(self._login.url, "gives no token", "is it an Airflow 3 api-server?")
-            self.client.configuration.access_token = token
+            self._token = token
 
     def _json(self, text: str) -> Json:
         if not text.strip():
@@ -117,16 +132,24 @@ class Transport:
         return {"value": found}
 
     def _refusal(self, what: str, status: int, text: str) -> AirflowError:
-        if status >= 500:
-            return AirflowUnreachable(self._login.url, f"answers {status}: {_detail(text)}")
         kind = _REFUSALS.get(status, AirflowRefused)
         return kind(what, status=status, detail=_detail(text), remedy=_REMEDIES.get(status, ""))
 
 
-def _read(answer: Any) -> Any:
-    """The client's raw answer, read: its body is fetched only when asked for."""
-    answer.read()
-    return answer
+def _pairs(query: Mapping[str, object]) -> list[tuple[str, str | int | float | bool | None]]:
+    """Names and values as text, lists spelled out."""
+    pairs: list[tuple[str, str | int | float | bool | None]] = []
+    for name, value in query.items():
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if each is not None:
+                pairs.append((name, _text(each)))
+    return pairs
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _detail(text: str) -> str:

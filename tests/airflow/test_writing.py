@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +18,7 @@ from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.runs import ModeRun
 from airflow_chronon.core.settings import Settings
+from airflow_chronon.rest.coverage import Claim
 from airflow_chronon.rest.errors import AirflowUnreachable
 from airflow_chronon.rest.fake import FakeAirflow
 from airflow_chronon.rest.login import Login
@@ -45,6 +46,8 @@ def take_turn(task: ChrononOperator, key: str = KEY) -> None:
 def airflow_with(*others: tuple[str, str, float | None], conf: dict[str, Any] | None = None) -> FakeAirflow:
     """An Airflow where other runs of ``KEY`` (or of ``conf``) have a work task: run id, its state, its start."""
     fake = FakeAirflow(dag_records={DAG: DagRecord(DAG)}, specs={DAG: PLAN.spec})
+    fake.run_records.append(RunRecord(DAG, "me", "manual", "running", KEY))
+    fake.task_records.append(TaskRecord(DAG, "me", "backfill", "running", 1, STARTED.timestamp()))
     for run_id, state, start in others:
         key = None if conf else KEY
         fake.run_records.append(RunRecord(DAG, run_id, "manual", "running", key, conf=conf or {}))
@@ -84,8 +87,8 @@ def test_it_waits_without_a_worker_for_whoever_began_earlier(find: Any, state: s
     path, kwargs = trigger.serialize()
     assert path == "airflow_chronon.airflow.turns.TurnTrigger"
     turn = Turn.from_json(kwargs["turn"])
-    assert (turn.dag_id, turn.task_id, turn.mode, turn.me.run_id) == (DAG, "backfill", Mode.BACKFILL, "me")
-    assert turn.me.start == STARTED.timestamp()
+    window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
+    assert turn.claim == Claim(DAG, "backfill", "me", Mode.BACKFILL, window)
     assert turn.to_json() == kwargs["turn"]
 
 
@@ -97,6 +100,24 @@ def test_it_does_not_wait_for_who_came_later_has_not_begun_or_has_ended(
 ) -> None:
     find.return_value = airflow_with(("other", state, start))
     take_turn(work())
+
+
+def test_two_that_start_together_agree_on_who_is_first_whatever_their_own_clocks_say(find: Any) -> None:
+    # a task's own clock reads later than Airflow's, by as long as it took to tell Airflow of the start
+    find.return_value = airflow_with(("other", "running", STARTED.timestamp() + 0.2))
+    window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
+    late = SimpleNamespace(start_date=STARTED + timedelta(seconds=1))
+    work()._take_turn({"run_id": "me", "ti": late}, ModeRun(window.end, window))
+    with pytest.raises(TaskDeferred):
+        work()._take_turn({"run_id": "other", "ti": late}, ModeRun(window.end, window))
+
+
+def test_it_does_not_go_on_while_airflow_does_not_list_it(find: Any, mocker: MockerFixture) -> None:
+    mocker.patch("airflow_chronon.airflow.turns.time.sleep")
+    find.return_value = fake = airflow_with()
+    fake.task_records.clear()
+    with pytest.raises(AirflowException, match="does not list backfill of me"):
+        take_turn(work())
 
 
 def test_a_range_that_covers_the_partition_is_waited_for_and_one_that_does_not_is_not(find: Any) -> None:

@@ -106,6 +106,7 @@ def test_a_paused_dag_and_an_active_backfill_are_refused_after_the_labels_are_pr
     assert "--unpause" in answer.err
     assert printed(answer) == labels(1, 6)
     airflow.backfill_records = [BackfillRecord(4, DAG, 0, 3600)]
+    airflow.run_records = [run("2026-05-01-00-00", "running", "backfill")]
     answer = backfill(command, place, *SPAN, "--unpause")
     assert answer.code == 2
     assert "backfill 4" in answer.err

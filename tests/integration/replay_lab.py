@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_api import DagRun, wait_until
+
 from tests.core.confs import Document, staging_query
 from tests.integration.real_airflow import RealAirflow, run_real_airflow
 

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from airflow_api import wait_until
+
+from airflow_chronon.cli.main import main
 from tests.cli.conftest import Answer
 from tests.core.confs import dependency
 from tests.integration.replay_lab import Lab, unscheduled
-
-from airflow_chronon.cli.main import main
 
 Cli = Callable[..., Answer]
 

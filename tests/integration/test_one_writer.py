@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 from airflow_api import wait_until
+
 from tests.core.confs import staging_query
 from tests.integration.replay_lab import Lab, unscheduled
 
@@ -24,10 +25,10 @@ def test_three_simultaneous_runs_of_one_key_write_one_after_the_other(lab: Lab) 
         other = lab.airflow.api.trigger(dag_id, partition_key=hour(4))
         wait_until(
             lambda: sorted(str(lab.task_state(run)) for run in runs) == ["deferred", "deferred", "running"],
-            timeout=120,
+            timeout=180,
             why="one of the three works and two wait without a worker",
         )
-        wait_until(lambda: len(lab.told(table)) == 2, timeout=60, why="the run of another key works beside it")
+        wait_until(lambda: len(lab.told(table)) == 2, timeout=180, why="the run of another key works beside it")
     assert [lab.ended(run).state for run in (*runs, other)] == ["success"] * 4
     same = [entry for entry in lab.told(table) if entry["run"] != other.run_id]
     assert [entry["what"] for entry in same] == ["begins", "ends"] * 3
@@ -45,7 +46,7 @@ def test_a_range_over_a_scheduled_run_in_progress_waits_for_it(lab: Lab) -> None
         wait_until(lambda: lab.told(table), timeout=90, why="the scheduled run works")
         key = scheduled.partition_key
         assert key is not None
-        first = datetime.strptime(key, "%Y-%m-%d-%H-%M") - timedelta(hours=2)
+        first = datetime.strptime(key, "%Y-%m-%d-%H-%M").replace(tzinfo=timezone.utc) - timedelta(hours=2)
         span = lab.airflow.api.trigger(dag_id, params={"start_ds": f"{first:%Y-%m-%d-%H-%M}", "end_ds": key})
         wait_until(lambda: lab.task_state(span) == "deferred", timeout=90, why="the range waits")
         assert [entry["run"] for entry in lab.told(table)] == [scheduled.run_id]

@@ -63,11 +63,17 @@ def test_a_server_that_goes_on_failing_is_one_sentence_with_its_reason(stub: Stu
         api(stub).dags()
 
 
-def test_triggering_is_never_tried_twice(stub: StubServer) -> None:  # the first try may have made its run
-    stub.reply(f"{DAGS}/x/dagRuns", (500, "oops"), (200, RUN))
-    with pytest.raises(AirflowUnreachable):
-        api(stub).trigger("x", partition_key="2026-06-01")
-    assert stub.asked(f"{DAGS}/x/dagRuns") == 1
+def test_a_trigger_whose_answer_was_lost_is_tried_again_under_the_same_name_and_makes_one_run(
+    stub: StubServer,
+) -> None:
+    stub.reply(f"{DAGS}/x/dagRuns", (500, "oops"), (409, {"detail": "it exists"}))
+    server = api(stub)
+    with pytest.raises(NotThere):  # the stub knows no run; what matters is which one was looked for
+        server.trigger("x", partition_key="2026-06-01")
+    first, second = [each[3]["dag_run_id"] for each in stub.seen if each[1] == f"{DAGS}/x/dagRuns"]
+    assert first == second
+    assert first.startswith("manual__2026-06-01__")
+    assert stub.seen[-1][1] == f"{DAGS}/x/dagRuns/{first}"
 
 
 def test_an_expired_token_is_renewed_once(stub: StubServer) -> None:

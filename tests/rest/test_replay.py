@@ -12,7 +12,7 @@ from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.replays import Replay
 from airflow_chronon.rest.errors import Conflict
 from airflow_chronon.rest.fake import FakeAirflow
-from airflow_chronon.rest.records import BackfillRecord, BackfillRequest, DagRecord, Reprocess
+from airflow_chronon.rest.records import BackfillRecord, BackfillRequest, DagRecord, Reprocess, RunRecord
 from airflow_chronon.rest.replay import (
     ReplayIncomplete,
     ReplayOptions,
@@ -105,8 +105,29 @@ def test_another_active_backfill_is_named_and_a_finished_one_is_no_hindrance(air
     airflow.backfill_records = [BackfillRecord(1, DAG, first[0], first[1], completed=5)]
     check_ready(airflow, [replay(4, 5)], ReplayOptions())
     airflow.backfill_records.append(BackfillRecord(2, DAG, first[0], first[1]))
+    airflow.run_records.append(RunRecord(DAG, "r", "backfill", "running", "2026-06-01-02-00", first[1]))
     with pytest.raises(ReplayRefused, match=r"backfill 2 of .* \(2026-06-01-01-00 to 2026-06-01-02-00\) is active"):
         check_ready(airflow, [replay(4, 5)], ReplayOptions())
+
+
+def test_a_backfill_whose_runs_have_ended_is_waited_for_until_airflow_notices(airflow: FakeAirflow) -> None:
+    first = replay(1, 2).starts
+    airflow.backfill_records.append(BackfillRecord(2, DAG, first[0], first[1]))
+    looks: list[float] = []
+
+    def time_passes(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 3:
+            airflow.backfill_records[0] = replace(airflow.backfill_records[0], completed=1)
+
+    check_ready(airflow, [replay(4, 5)], ReplayOptions(), pause=time_passes)
+    assert len(looks) == 3
+
+
+def test_a_backfill_that_never_ends_is_refused_in_the_end(airflow: FakeAirflow) -> None:
+    airflow.backfill_records.append(BackfillRecord(2, DAG, 0, 3600))
+    with pytest.raises(ReplayRefused, match="backfill 2 of"):
+        check_ready(airflow, [replay(4, 5)], ReplayOptions(), pause=lambda seconds: None)
 
 
 def test_another_grid_at_the_first_write_is_refused(airflow: FakeAirflow) -> None:  # C22
@@ -142,6 +163,16 @@ def test_a_backfill_that_slipped_in_between_is_a_conflict_and_nothing_is_created
     with pytest.raises(Conflict):
         start(airflow, replay(1, 2), ReplayOptions())
     assert created(airflow) == []
+
+
+def test_a_backfill_whose_first_answer_was_lost_counts_as_made(airflow: FakeAirflow) -> None:
+    class Forgetful(FakeAirflow):
+        def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
+            super().create_backfill(request)
+            return super().create_backfill(request)  # the client's second try
+
+    forgetful = Forgetful(dag_records=airflow.dag_records, specs=airflow.specs)
+    assert len(start(forgetful, replay(3, 4), ReplayOptions()).runs) == 2
 
 
 def test_every_replay_is_checked_before_the_first_one_starts(airflow: FakeAirflow) -> None:
