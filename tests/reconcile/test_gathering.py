@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.core.confs import plan_of, staging_query
-from tests.reconcile.world import NOW, World, conf, tree
 
 from airflow_chronon.core.plan.copies import copy_of
 from airflow_chronon.core.plan.facts import Deployment
@@ -17,6 +15,8 @@ from airflow_chronon.reconcile.run import plan_now, reconcile
 from airflow_chronon.rest.errors import LoginFailed
 from airflow_chronon.rest.fake import FakeAirflow
 from airflow_chronon.state.folder import open_branches, open_state
+from tests.core.confs import plan_of, staging_query
+from tests.reconcile.world import NOW, World, conf, tree
 
 
 def test_two_branches_that_write_one_table_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C24

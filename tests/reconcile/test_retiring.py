@@ -8,10 +8,11 @@ import pytest
 
 from airflow_chronon.core.documents import Environment
 from airflow_chronon.core.plan.actions import Delete, Hold, Severity, StopRuns, Unpause, WaitForRuns
-from airflow_chronon.core.plan.facts import TreeState
+from airflow_chronon.core.plan.facts import Deployment, TreeState
+from airflow_chronon.reconcile.run import reconcile
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
 from tests.core.confs import at
-from tests.reconcile.world import World, broken, conf, tree
+from tests.reconcile.world import BUNDLE, World, broken, conf, tree
 
 ONE, TWO, THREE = (conf(f"t.s.{name}__1") for name in ("one", "two", "three"))
 ID = "staging_query.t.s.one__1"
@@ -366,3 +367,48 @@ def test_an_idle_reconcile_asks_airflow_the_same_however_many_dags_there_are() -
         world.reconcile()
         asked.append(len(world.airflow.calls))
     assert asked == [3, 3]  # the listing and two settings
+
+
+def test_a_branch_that_is_given_up_goes_with_its_runs_and_its_tables_are_free() -> None:  # C24
+    world = deployed(ONE)
+    world.deploy(TWO, branch="merged")
+    world.parse()
+    world.reconcile("merged")
+    run = world.fire("merged--staging_query.t.s.two__1")
+    assert run is not None
+    del world.trees["merged"]
+    world.parse()
+    place = replace(world.place(), deployment=Deployment("merged", BUNDLE, given_up=True), state=world.state("merged"))
+    for _ in range(2):  # the first stops the run, which nothing could finish
+        assert reconcile(place, by="a test", now=world.now).is_good
+        world.finish()
+    assert set(world.airflow.dag_records) == {ID}
+    state = world.state("merged")
+    assert state.copies() == frozenset() and state.tombstones() == {}
+    assert all(entry.gone is not None for entry in state.journal().values())
+    (name,) = state.archives("merged--staging_query.t.s.two__1")
+    assert [line["state"] for line in state.read_archive(name) or () if line["kind"] == "run"] == ["failed"]
+
+
+def test_a_branch_that_a_file_still_produces_is_not_dropped() -> None:  # C24
+    world = deployed(ONE)
+    world.deploy(TWO, branch="alive")
+    world.parse()
+    world.reconcile("alive")
+    place = replace(world.place(), deployment=Deployment("alive", BUNDLE, given_up=True), state=world.state("alive"))
+    for _ in range(3):
+        world.parse()
+        told = reconcile(place, by="a test", now=world.now)
+    assert "drop the branch's bundle first" in str(told.plan)
+    assert world.live("alive") == {"alive--staging_query.t.s.two__1"}
+
+
+def test_a_conf_that_airflow_never_saw_leaves_no_trace() -> None:
+    world = deployed(ONE)
+    world.deploy(ONE, TWO)
+    world.reconcile()  # deployed, yet never parsed
+    world.deploy(ONE)
+    world.reconcile()
+    world.reconcile()
+    assert world.state().copies() == {ID} and world.state().tombstones() == {}
+    assert world.state().journal()["staging_query.t.s.two__1"].gone is not None

@@ -93,8 +93,9 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
             known = reborn(known, now=now)
         entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, now=now), known, facts.state)
     for dag_id, entry in journal.items():
-        if entry.gone is None and dag_id in facts.state.tombstones and not tree.holds(dag_id, entry):
-            entries[dag_id] = replace(entry, gone=facts.state.tombstones[dag_id].since, owed=None)
+        if entry.gone is None and not tree.holds(dag_id, entry) and _is_going(facts, dag_id):
+            tombstone = facts.state.tombstones.get(dag_id)
+            entries[dag_id] = replace(entry, gone=tombstone.since if tombstone is not None else now, owed=None)
     return entries
 
 
@@ -118,6 +119,12 @@ def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
 
 def _is_over(facts: Facts, dag_id: str) -> bool:
     return dag_id not in facts.state.tombstones and dag_id not in facts.state.copies
+
+
+def _is_going(facts: Facts, dag_id: str) -> bool:
+    """Whether a conf that is not in the tree is being retired, or is so already; what a guard holds back is not."""
+    state = facts.state
+    return facts.deployment.given_up or dag_id in state.tombstones or dag_id not in state.copies
 
 
 def _with_contract(entry: JournalEntry, known: JournalEntry | None, state: StateFacts) -> JournalEntry:
