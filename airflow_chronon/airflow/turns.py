@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.clock import moment, now
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.instants import TimeWindow
@@ -43,7 +43,7 @@ class Turn:
         ``started`` is when the task began by its own clock, in seconds since the epoch. Raises ``ChrononError`` when
         Airflow does not tell, or goes on not knowing of this task.
         """
-        left = started + SETTLING_SECONDS - time.time()
+        left = started + SETTLING_SECONDS - moment()
         if 0 < left <= SETTLING_SECONDS:  # a task that has waited already goes straight on
             time.sleep(left)
         for _ in range(LOOKS_FOR_ONESELF):
