@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_chronon.core.documents import Environment
+from airflow_chronon.core.documents import ConfType, Environment
 from airflow_chronon.core.plan.actions import Delete, Hold, Severity, StopRuns, Unpause, WaitForRuns
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.reconcile.run import reconcile
@@ -357,6 +357,15 @@ def test_a_rename_retires_the_old_name_and_starts_the_new_one() -> None:
     world.settle()
     assert set(world.airflow.dag_records) == {"staging_query.t.s.uno__1", "staging_query.t.s.two__1"}
     assert world.history(ID) == {"scheduled__1"}
+
+
+def test_of_two_types_with_one_name_only_the_one_that_is_gone_goes() -> None:  # C26
+    other = conf("t.s.one__1", conf_type=ConfType.GROUP_BY, schedule="@daily")
+    world = deployed(ONE, other)
+    assert set(world.airflow.dag_records) == {ID, "group_by.t.s.one__1"}
+    world.deploy(other)
+    world.settle()
+    assert set(world.airflow.dag_records) == {"group_by.t.s.one__1"}
 
 
 def test_an_idle_reconcile_asks_airflow_the_same_however_many_dags_there_are() -> None:

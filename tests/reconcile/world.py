@@ -20,7 +20,7 @@ from airflow_chronon.reconcile.run import Reconciled, reconcile
 from airflow_chronon.rest.fake import FakeAirflow
 from airflow_chronon.rest.records import DagRecord, RunRecord, TaskRecord
 from airflow_chronon.state.folder import StateFolder
-from tests.core.confs import Document, at, staging_query
+from tests.core.confs import Document, at, group_by, staging_query
 
 NOW = at("2026-06-10 00:00")
 BUNDLE = "dags-folder"
@@ -30,11 +30,13 @@ class Killed(BaseException):
     """The reconciler dies here, as from SIGKILL: nothing may catch it."""
 
 
-def conf(name: str, **of: object) -> Conf:
-    """A readable conf: a staging query named ``team.name__version``."""
-    raw: Document = staging_query(name, **of)  # type: ignore[arg-type]
-    key = ConfKey(ConfType.STAGING_QUERY, name)
-    return Conf(key, read_document(key.conf_type, raw), raw, f"compiled/staging_queries/{name.replace('.', '/', 1)}")
+def conf(name: str, *, conf_type: ConfType = ConfType.STAGING_QUERY, **of: object) -> Conf:
+    """A readable conf named ``team.name__version``: a staging query, or a GroupBy."""
+    build = staging_query if conf_type is ConfType.STAGING_QUERY else group_by
+    raw: Document = build(name, **of)  # type: ignore[operator]
+    key = ConfKey(conf_type, name)
+    folder = "staging_queries" if conf_type is ConfType.STAGING_QUERY else "group_bys"
+    return Conf(key, read_document(conf_type, raw), raw, f"compiled/{folder}/{name.replace('.', '/', 1)}")
 
 
 def broken(name: str) -> RejectedConf:
