@@ -44,21 +44,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class SourceTable:
-    """One table that another system lands, in the steps of ``spec``.
-
-    A table whose ``spec.column`` is empty is time-partitioned: it has no folders, and each step is one more file in it.
-    """
+    """One table that another system lands, in the steps of ``spec``."""
 
     name: str
     spec: PartitionSpec
     schema: pa.Schema
     rows: Callable[[Instant], list[Row]]  #: the rows of the step that starts at this instant
+    in_folders: bool = True  #: a time-partitioned table has none: each step is one more file in it
     daily: bool = False  #: keeps ``DAILY_HISTORY`` days instead of the days asked for
 
     def path(self, start: Instant) -> str:
         """Where the step that starts at ``start`` lands, relative to the warehouse."""
         label = escape_label(self.spec.label(start))
-        folder = f"{self.spec.column}={label}/part-0" if self.spec.column else f"part-{label}"
+        folder = f"{self.spec.column}={label}/part-0" if self.in_folders else f"part-{label}"
         return f"{self.name}/{folder}.parquet"
 
     def steps(self, *, now: Instant, days: int) -> range:
@@ -178,7 +176,7 @@ TABLES: tuple[SourceTable, ...] = (
     ),
     SourceTable(
         "shop.payments",
-        _spec(QUARTER, column=""),
+        _spec(QUARTER, column="paid_at"),
         pa.schema(
             {
                 "payment_id": pa.string(),
@@ -190,6 +188,7 @@ TABLES: tuple[SourceTable, ...] = (
             }
         ),
         _payments,
+        in_folders=False,
     ),
     SourceTable(
         "crm.customers",
@@ -247,9 +246,9 @@ def _newer(table: SourceTable, warehouse: Path, now: Instant) -> range:
 
 def _landed(table: SourceTable, warehouse: Path) -> set[Instant]:
     """The starts of the steps that are there: folders are read back through the table's own label format."""
-    pattern = f"{table.spec.column}=*/part-0.parquet" if table.spec.column else "part-*.parquet"
+    pattern = f"{table.spec.column}=*/part-0.parquet" if table.in_folders else "part-*.parquet"
     found = (warehouse / table.name).glob(pattern)
-    names = (path.parent.name.partition("=")[2] if table.spec.column else path.stem[5:] for path in found)
+    names = (path.parent.name.partition("=")[2] if table.in_folders else path.stem[5:] for path in found)
     return {table.spec.start_of(name) for name in names}
 
 
