@@ -14,11 +14,12 @@ from urllib.parse import quote
 
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
+from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict, resolve
 from airflow_chronon.core.settings import Settings
 from airflow_chronon.core.tree import ConfTree
 from airflow_chronon.errors import Fault, Rejected
-from airflow_chronon.settings_file import backend_faults, cannot_read, read_settings_file
+from airflow_chronon.settings_file import SETTINGS_FILE, backend_faults, cannot_read, read_settings_file
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
 
@@ -40,6 +41,8 @@ class ConfRoot:
     unreadable: tuple[RejectedConf, ...] = ()
     problems: tuple[Fault, ...] = ()  #: what is wrong with the root itself: missing, empty, bad settings
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  #: what fills ``${NAME}`` in settings
+    state: TreeState = TreeState.WHOLE  #: whether this can be the whole truth (C23)
+    unchanged: frozenset[ConfKey] = frozenset()  #: the same as in ``base_root``, so not deployed on this branch (C24)
 
     @property
     def branch(self) -> str:
@@ -56,14 +59,27 @@ class ConfRoot:
         With ``wanted``, a DAG id, of the readable confs only those of that id.
         """
         tree = ConfTree(self.confs, environment=self.settings.environment)
+        unchanged = set(map(str, self.unchanged))  # judged all the same: others read them
         verdicts = {
             key: _with_backends(key, verdict, self.environ)
             for key, verdict in resolve(tree, self.settings, branch=self.branch, wanted=wanted).items()
+            if key not in unchanged
         }
         for rejected in self.unreadable:
             free = rejected.key if rejected.key not in verdicts else rejected.file
             verdicts[free] = rejected
         return dict(sorted(verdicts.items()))
+
+    def facts(self, verdicts: Mapping[str, Verdict] | None = None) -> TreeFacts:
+        """What a plan needs to know of the tree; ``verdicts`` when they were worked out already."""
+        return tree_facts(
+            self.judge() if verdicts is None else verdicts,
+            (conf for conf in self.confs if conf.key not in self.unchanged),
+            branch=self.branch,
+            default_branch=self.settings.default_branch,
+            state=self.state,
+            problems=self.problems,
+        )
 
 
 def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> ConfRoot:
@@ -74,11 +90,12 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
     """
     if not root.is_dir():
         remedy = "create it, or set [chronon] conf_root"
-        return ConfRoot(root, Settings(), problems=(Fault("input", "", f"there is no conf root {root}", remedy),))
+        missing = Fault("input", "", f"there is no conf root {root}", remedy)
+        return ConfRoot(root, Settings(branch=branch or None), problems=(missing,), state=TreeState.EMPTY)
     try:
         settings = read_settings_file(root, environ=environ)
     except Rejected as error:
-        return ConfRoot(root, Settings(), problems=error.faults)
+        return ConfRoot(root, Settings(branch=branch or None), problems=error.faults, state=TreeState.UNREADABLE)
     if settings.branch is None and branch:
         settings = settings.model_copy(update={"branch": branch})
     problems: list[Fault] = []
@@ -86,11 +103,43 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         tree = _compiled_tree(root, settings.environment)
         found, unreadable = _read_tree(tree, root, problems) if tree is not None else ([], [])
     except OSError as error:
-        return ConfRoot(root, settings, problems=(cannot_read(error, what=f"the conf root {root}"),))
+        problem = cannot_read(error, what=f"the conf root {root}")
+        return ConfRoot(root, settings, problems=(problem,), state=TreeState.UNREADABLE)
     confs, doubled = _without_doubles(found)
+    unchanged = _unchanged(confs, root, settings, problems) if settings.base_root is not None else frozenset()
+    state = TreeState.UNREADABLE if problems else TreeState.WHOLE
     if not (found or unreadable or problems):
         problems.append(_nothing_found(root))
-    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems), environ)
+        state = TreeState.EMPTY
+    rejected = (*unreadable, *doubled)
+    return ConfRoot(root, settings, tuple(confs), rejected, tuple(problems), environ, state=state, unchanged=unchanged)
+
+
+def _unchanged(confs: list[Conf], root: Path, settings: Settings, problems: list[Fault]) -> frozenset[ConfKey]:
+    """The confs that ``base_root``, a checkout of the default branch, holds too, word for word (C24)."""
+    if (settings.branch or settings.default_branch) == settings.default_branch:
+        return frozenset()
+    base = root / str(settings.base_root)
+    tree = _compiled_tree(base, settings.environment) if base.is_dir() else None
+    if tree is None:  # without it everything would be deployed, which nobody asked for
+        problem, remedy = (
+            f"there is no compiled tree in {base}",
+            "check the default branch out there, or leave base_root out",
+        )
+        problems.append(Fault("C24", f"{SETTINGS_FILE} base_root", problem, remedy))
+        return frozenset(conf.key for conf in confs)
+    found, _ = _read_tree(tree, base, problems)
+    same = {conf.key: conf.raw for conf in found}
+    return frozenset(conf.key for conf in confs if same.get(conf.key) == conf.raw)
+
+
+def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> tuple[str, str]:
+    """The branch of a conf root and its default branch, from the settings alone; those that cannot be read name none."""
+    try:
+        settings = read_settings_file(root, environ=environ)
+    except Rejected:
+        settings = Settings()
+    return settings.branch or branch or settings.default_branch, settings.default_branch
 
 
 def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Verdict:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +21,18 @@ from typing import TYPE_CHECKING
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
 from airflow_chronon.core.conf import ConfKey
 from airflow_chronon.core.page import conf_page
+from airflow_chronon.core.plan.copies import plan_of_copy
+from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
 from airflow_chronon.core.settings import Unscheduled
 from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.state.folder import open_state
+from airflow_chronon.state.vanished import conf_file
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
+
+    from airflow_chronon.airflow.deployment import Deployment
 
 
 class ImportErrors(Exception):
@@ -40,40 +47,47 @@ def build_dags(
     ``near`` is the loader's ``__file__``; ``conf_root`` overrides where the confs are. ``team`` and ``match`` (a
     ``type/name`` glob) split a large deployment over several loader files. At task start only the asked DAG is built.
     """
+    found, root = _read(near, conf_root)
     wanted = _asked_dag()
-    root = _read(near, conf_root)
     verdicts = root.judge(wanted=wanted)
-    return {
-        dag.dag_id: dag
-        # a task needs no page; the page changes nothing that runs
-        for dag in _built(root, verdicts, wanted=wanted, team=team, match=match, pages=wanted is None)
-        if not isinstance(dag, RejectedConf)
-    }
+    # a task needs no page; the page changes nothing that runs
+    picked = _Picked(wanted, team, match, pages=wanted is None)
+    built = {dag.dag_id: dag for dag in _built(root, verdicts, picked) if not isinstance(dag, RejectedConf)}
+    kept = {dag.dag_id: dag for dag in _kept(found, root, verdicts, picked) if not isinstance(dag, RejectedConf)}
+    return kept | built
 
 
 def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None = None) -> None:
     """Raise one :class:`ImportErrors` that lists every bad conf and what is wrong with the conf root; else do nothing."""
     if _asked_dag() is not None:
         return  # a task is starting: nobody reads import errors here
-    root = _read(near, conf_root)
+    found, root = _read(near, conf_root)
     verdicts = root.judge()
     rejected = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
-    rejected += [found for found in _built(root, verdicts, pages=False) if isinstance(found, RejectedConf)]
+    rejected += [each for each in _built(root, verdicts, _Picked(pages=False)) if isinstance(each, RejectedConf)]
+    rejected += [each for each in _kept(found, root, verdicts, _Picked(pages=False)) if isinstance(each, RejectedConf)]
     lines = [str(problem) for problem in root.problems]
     lines += [f"{each.key} ({each.file}): {fault}" for each in rejected for fault in each.faults]
     if lines:
         raise ImportErrors("\n".join(lines))
 
 
-def _built(
-    root: ConfRoot,
-    verdicts: Mapping[str, Verdict],
-    *,
-    wanted: str | None = None,
-    team: str | None = None,
-    match: str | None = None,
-    pages: bool = True,
-) -> Iterator[DAG | RejectedConf]:
+@dataclass(frozen=True)
+class _Picked:
+    """Which DAGs a loader file asks for; everything by default."""
+
+    wanted: str | None = None  #: the DAG of the task that is starting
+    team: str | None = None
+    match: str | None = None
+    pages: bool = True  #: whether the DAGs get their pages
+
+    def takes(self, dag_id: str, *, key: str, team: str) -> bool:
+        if self.wanted is not None and dag_id != self.wanted:
+            return False
+        return (self.team is None or team == self.team) and (self.match is None or fnmatchcase(key, self.match))
+
+
+def _built(root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked) -> Iterator[DAG | RejectedConf]:
     """Each good conf's DAG, or why it could not be built; each under its own guard."""
     from airflow_chronon.airflow.dag import build_dag
 
@@ -82,26 +96,63 @@ def _built(
     consumers = _consumers(plans)
     for plan in plans:
         key = str(plan.conf.key)
-        if wanted is not None and plan.dag_id != wanted:
-            continue
-        if (team is not None and plan.conf.meta.team != team) or (match is not None and not fnmatchcase(key, match)):
+        if not picked.takes(plan.dag_id, key=key, team=plan.conf.meta.team):
             continue
         if not plan.runs.modes and plan.settings.unscheduled is Unscheduled.OMIT:
             continue
         try:
-            page = conf_page(plan, dag_ids=dag_ids, consumers=consumers[plan.conf.key]) if pages else ""
+            page = conf_page(plan, dag_ids=dag_ids, consumers=consumers[plan.conf.key]) if picked.pages else ""
             yield build_dag(
                 plan, conf_path=str(root.path / plan.conf.file), doc=page, namespace_prefix=root.namespace_prefix
             )
-        except Rejected as error:
-            yield RejectedConf(key, plan.conf.file, error.faults)
-        except ChrononError as error:
-            yield RejectedConf(key, plan.conf.file, (error.fault,))
-        except Exception as error:  # whatever Airflow has against one DAG must not cost the others
-            fault = Fault(
-                "input", "", f"its DAG cannot be built: {type(error).__name__}: {error}", "report this with the conf"
-            )
-            yield RejectedConf(key, plan.conf.file, (fault,))
+        except Exception as error:
+            yield _not_built(error, key=key, file=plan.conf.file)
+
+
+def _kept(
+    found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
+) -> Iterator[DAG | RejectedConf]:
+    """The DAGs of confs that are gone or were broken since, off, from their copies in the state folder (C23).
+
+    Without them, runs in progress would hang: a task that starts must find its DAG. They end with the copies, which the
+    reconciler drops once it has archived them.
+    """
+    from airflow_chronon.airflow.dag import Fires, build_dag
+
+    good = {verdict.dag_id for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
+    if picked.wanted in good:
+        return
+    owner = PlanDeployment(root.branch, found.bundle)
+    try:
+        state = open_state(found.state_root, deployment=owner)
+        copies = state.copies() - good if picked.wanted is None else {picked.wanted}
+        if not copies:
+            return
+        copies -= root.facts(verdicts).elsewhere
+    except ChrononError as error:
+        yield RejectedConf("state folder", found.state_root, (error.fault,))
+        return
+    for dag_id in sorted(copies):
+        try:
+            copy = state.read_copy(dag_id)
+            if copy is None or not picked.takes(dag_id, key=copy.key, team=copy.team):
+                continue
+            path = conf_file(copy, folder=found.vanished, writes=picked.wanted is not None)
+            page = f"`{copy.key}` ({copy.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
+            prefix = root.namespace_prefix
+            yield build_dag(plan_of_copy(copy), conf_path=path, doc=page, namespace_prefix=prefix, fires=Fires.NEVER)
+        except Exception as error:
+            yield _not_built(error, key=dag_id, file=f"its copy in {found.state_root}")
+
+
+def _not_built(error: Exception, *, key: str, file: str) -> RejectedConf:
+    """Whatever stands against one DAG must not cost the others."""
+    if isinstance(error, Rejected):
+        return RejectedConf(key, file, error.faults)
+    if isinstance(error, ChrononError):
+        return RejectedConf(key, file, (error.fault,))
+    problem = f"its DAG cannot be built: {type(error).__name__}: {error}"
+    return RejectedConf(key, file, (Fault("input", "", problem, "report this with the conf"),))
 
 
 def _consumers(plans: list[ConfPlan]) -> Mapping[ConfKey, set[ConfKey]]:
@@ -112,11 +163,11 @@ def _consumers(plans: list[ConfPlan]) -> Mapping[ConfKey, set[ConfKey]]:
     return found
 
 
-def _read(near: str | None, conf_root: str | Path | None) -> ConfRoot:
+def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, ConfRoot]:
     from airflow_chronon.airflow.deployment import find_deployment
 
     found = find_deployment(near=near, conf_root=conf_root)
-    return read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
+    return found, read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
 
 
 def _asked_dag() -> str | None:

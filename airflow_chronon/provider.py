@@ -23,6 +23,18 @@ def get_provider_info() -> dict[str, Any]:
                         example="/opt/airflow/dags/chronon",
                         default="",
                     ),
+                    "state_root": _option(
+                        "Where the reconciler keeps copies of deployed confs, its journal and the archive of retired"
+                        " DAGs: a folder or an fsspec URL that the dag processor, the workers and the reconciler reach."
+                        " Empty: chronon_state in AIRFLOW_HOME.",
+                        example="s3://bucket/chronon_state",
+                        default="",
+                    ),
+                    "reconcile_schedule": _option(
+                        "When the reconciler DAG runs: five cron fields or a preset such as @hourly.",
+                        example="*/15 * * * *",
+                        default="*/5 * * * *",
+                    ),
                     "branch": _option(
                         "The branch that this deployment belongs to. Empty: the branch of the DAG bundle, else chronon.yaml's default.",
                         example="feature-try-v4",
@@ -32,6 +44,12 @@ def get_provider_info() -> dict[str, Any]:
             }
         },
         "cli": ["airflow_chronon.airflow.commands.get_chronon_commands"],
+        "connection-types": [
+            {
+                "connection-type": "chronon_airflow",
+                "hook-class-name": "airflow_chronon.airflow.hooks.ChrononAirflowHook",
+            }
+        ],
         "asset-uris": [{"schemes": ["chronon"], "handler": "airflow_chronon.airflow.assets.sanitize_uri"}],
     }
 

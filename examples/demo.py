@@ -33,7 +33,7 @@ from demo_progress import (
     progress_line,
     progress_table,
 )
-from local_airflow import USER, AirflowNotRunning, LocalAirflow, free_port
+from local_airflow import CONNECTION, USER, AirflowNotRunning, LocalAirflow, free_port
 from rich.console import Console
 from rich.live import Live
 from shop_data import land_newer, write_source_data
@@ -137,6 +137,8 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
         lock.write_text(f"process {os.getpid()}, {server.url}")
         login = f"Airflow: {server.url}   user {USER}   password {server.password}"
         telling.print(login)
+        # what partitions and backfill need to talk to this Airflow from another terminal
+        connection = f"export {CONNECTION}={server.environment[CONNECTION]}"
         demo = Demo(server=server, watcher=Watcher(api=api, warehouse=warehouse), warehouse=warehouse)
         progress = demo.until_landed(deadline=deadline if ends else None)
         result.print(landed_table(progress, watcher=demo.watcher))
@@ -145,6 +147,7 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
         for failure in {failure.dag_id: failure for failure in demo.failures}.values():
             result.print(f"Not run: {failure}", markup=False, soft_wrap=True)
         result.print(login, soft_wrap=True)
+        result.print(f"For airflow-chronon: {connection}", markup=False, soft_wrap=True)
         if not ends:
             with contextlib.suppress(KeyboardInterrupt):
                 demo.stay_up()

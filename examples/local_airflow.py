@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 USER = "admin"
+CONNECTION = "AIRFLOW_CONN_CHRONON_AIRFLOW"
 #: Marks every process of a home, so that those of a killed predecessor can be told from anyone else's.
 MARK = "LOCAL_AIRFLOW_HOME"
 
@@ -119,6 +120,8 @@ class LocalAirflow:
         # writers queue: after the default of 5 s Airflow's processes end with "database is locked" on a busy machine
         sqlite = f"sqlite:///{self.home / 'airflow.db'}?timeout=60"
         self.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database or sqlite
+        # the connection through which tasks and commands talk to this Airflow's own API
+        self.environment[CONNECTION] = f"chronon-airflow://{USER}:{self.password}@{HOST}:{self.port}"
         self.environment |= dict(settings or {})
 
     def __enter__(self) -> Self:

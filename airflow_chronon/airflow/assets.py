@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult
 
+from airflow_chronon.core.outputs import asset_uri
+
 if TYPE_CHECKING:
     from airflow.sdk import Asset
 
@@ -20,6 +22,5 @@ def table_asset(table: str, *, namespace_prefix: str = "") -> Asset:
     """The asset of a table; one per table and branch."""
     from airflow.sdk import Asset
 
-    namespace, _, name = table.rpartition(".")
-    uri = f"chronon://{namespace_prefix}{namespace}/{name}"
+    uri = asset_uri(table, namespace_prefix=namespace_prefix)
     return Asset(name=uri, uri=uri)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 
 from airflow.cli.cli_config import ActionCommand, Arg, CLICommand, GroupCommand
+from airflow.configuration import conf
 
 from airflow_chronon.cli.commands import Command
 from airflow_chronon.cli.main import COMMANDS, run_command
@@ -28,6 +30,15 @@ def get_chronon_commands() -> list[CLICommand]:
 
 def _runner(command: Command) -> Callable[[argparse.Namespace], None]:
     def run(options: argparse.Namespace) -> None:
+        _export_settings()
         sys.exit(run_command(argparse.Namespace(**{**vars(options), "command": command})))
 
     return run
+
+
+def _export_settings() -> None:
+    """Airflow's own settings, where the environment names none: the commands read no airflow.cfg."""
+    for name in ("branch", "state_root"):
+        value = conf.get("chronon", name, fallback="")
+        if value:
+            os.environ.setdefault(f"AIRFLOW__CHRONON__{name.upper()}", value)

@@ -6,18 +6,21 @@ import hashlib
 import pkgutil
 import re
 from collections.abc import Mapping
+from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import table_asset
-from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator, output_table
+from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.sensors import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetable import PartitionTimetable
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import TableDependency
 from airflow_chronon.core.instants import to_datetime
+from airflow_chronon.core.outputs import output_table
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import TaskDefaults
 from airflow_chronon.errors import ChrononError, Fault
@@ -27,15 +30,26 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _ANY_SUCCESS = "none_failed_min_one_success"
 
 
-def build_dag(plan: ConfPlan, *, conf_path: str, doc: str, namespace_prefix: str = "") -> DAG:
+class Fires(Enum):
+    """Whether a DAG has its conf's schedule."""
+
+    AS_PLANNED = "as planned"
+    NEVER = "never"
+
+
+def build_dag(
+    plan: ConfPlan, *, conf_path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED
+) -> DAG:
     """The DAG of one conf version. Raises ``ChrononError`` when a task setting cannot be used.
 
+    With :attr:`Fires.NEVER` the runs that are there end as they began, and no new one comes (C23).
     ``namespace_prefix`` sets the assets of another branch apart: an experiment never wakes production's consumers (C24).
     """
     settings = plan.settings
+    schedule = plan.runs if fires is Fires.AS_PLANNED else replace(plan.runs, modes={})
     with DAG(
         plan.dag_id,
-        schedule=PartitionTimetable(plan.runs),
+        schedule=PartitionTimetable(schedule),
         start_date=to_datetime(start) if (start := plan.runs.first_start) is not None else None,
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,
@@ -108,6 +122,7 @@ class _Tasks:
             mode=mode,
             job=job,
             conf_path=self.conf_path,
+            asset=self._asset(mode),
             retries=settings.retries,
             max_active_tis_per_dag=settings.max_active_runs,
             **_task_arguments(settings.task_defaults),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from airflow.dag_processing.bundles.base import get_bundle_base_folder
 from airflow.sdk.configuration import conf
 
 DEFAULT_FOLDER = "chronon"  #: the conf root beside the loader file, unless [chronon] conf_root says otherwise
+DEFAULT_BUNDLE = "dags-folder"  #: Airflow's own name for the bundle of its dags folder
+STATE_FOLDER = "chronon_state"  #: below AIRFLOW_HOME, unless [chronon] state_root says otherwise
 
 
 @dataclass(frozen=True)
@@ -17,26 +21,49 @@ class Deployment:
 
     conf_root: Path
     branch: str | None  #: None: chronon.yaml or its default decides
+    bundle: str  #: the DAG bundle that the loader file is in
+    state_root: str  #: where copies, journal and archive are kept: a path or an fsspec URL
+    vanished: Path  #: a folder of this machine for the files of confs that are gone, while their last jobs need them
 
 
 def find_deployment(*, near: str | None, conf_root: str | Path | None = None) -> Deployment:
     """The deployment of a loader file; ``near`` is its ``__file__``, ``conf_root`` overrides where the confs are."""
     root = conf_root or conf.get("chronon", "conf_root", fallback="") or _beside(near)
     branch = conf.get("chronon", "branch", fallback="") or (bundle_branch(near) if near else None)
-    return Deployment(Path(root), branch or None)
+    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
+    state_root = conf.get("chronon", "state_root", fallback="") or str(home / STATE_FOLDER)
+    return Deployment(Path(root), branch or None, bundle_of(near), state_root, home / "chronon_vanished")
+
+
+def bundle_of(near: str | None) -> str:
+    """The DAG bundle that a file is in, as Airflow's configuration has it; the one of the dags folder when none fits."""
+    if near is not None:
+        place = Path(near).resolve()
+        storage = conf.get("dag_processor", "dag_bundle_storage_path", fallback="")
+        for bundle in _bundles():
+            name, given = str(bundle.get("name")), (bundle.get("kwargs") or {}).get("path")
+            is_local = str(bundle.get("classpath", "")).endswith("LocalDagBundle")
+            folder = given or (conf.get("core", "dags_folder") if is_local else None)
+            if is_local and folder and place.is_relative_to(Path(folder).resolve()):
+                return name
+            if not is_local and name in place.parts and (not storage or place.is_relative_to(Path(storage).resolve())):
+                return name
+    return DEFAULT_BUNDLE
 
 
 def bundle_branch(near: str) -> str | None:
     """The branch that the DAG bundle of a file follows; None when its bundle has no branch, as a plain folder has none."""
-    bundles = conf.getjson("dag_processor", "dag_bundle_config_list", fallback=None)
-    if not isinstance(bundles, list):
-        return None
     file = Path(near).resolve()
-    for bundle in bundles:
-        reference = (bundle.get("kwargs") or {}).get("tracking_ref") if isinstance(bundle, dict) else None
+    for bundle in _bundles():
+        reference = (bundle.get("kwargs") or {}).get("tracking_ref")
         if reference and file.is_relative_to(get_bundle_base_folder(str(bundle.get("name"))).resolve()):
             return str(reference)
     return None
+
+
+def _bundles() -> list[dict[str, Any]]:
+    bundles = conf.getjson("dag_processor", "dag_bundle_config_list", fallback=None)
+    return [bundle for bundle in bundles if isinstance(bundle, dict)] if isinstance(bundles, list) else []
 
 
 def _beside(near: str | None) -> Path:

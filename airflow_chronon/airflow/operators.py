@@ -10,10 +10,14 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.run_request import request_of_context
+from airflow_chronon.airflow.turns import Turn, TurnTrigger, in_words
 from airflow_chronon.catalogs.build import build_catalog
-from airflow_chronon.core.conf import Mode, upload_table_of
+from airflow_chronon.core.conf import Mode
+from airflow_chronon.core.contracts import contract_fault, contract_key
 from airflow_chronon.core.environment import job_environment
+from airflow_chronon.core.outputs import output_table
 from airflow_chronon.core.readiness import check_shape, missing_ranges
 from airflow_chronon.core.requests import requested_run
 from airflow_chronon.core.resolve import ConfPlan
@@ -23,15 +27,14 @@ from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.engine.build import build_runner
 from airflow_chronon.engine.protocol import JobRequest, NothingToWrite, Runner
 from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
+from airflow_chronon.rest.coverage import Claim
+from airflow_chronon.rest.login import CONNECTION_ID
 
 UPLOAD_TO_KV = "upload_to_kv"
-
-
-def output_table(plan: ConfPlan, mode: Mode) -> str | None:
-    """The table that a mode writes; None for a mode that writes none."""
-    if mode is Mode.METADATA_UPLOAD:
-        return None
-    return upload_table_of(plan.conf.meta) if mode is Mode.UPLOAD else plan.conf.table
+NOT_SERIALISED = (
+    f"there is no connection {CONNECTION_ID!r} to Airflow's API: runs of the same partition are not kept apart in time,"
+    " and only the runner's atomic publish keeps them from mixing (C28)"
+)
 
 
 class _PlanOperator(BaseOperator):
@@ -59,13 +62,18 @@ class ChrononOperator(_PlanOperator):
 
     ui_color = "#e8f0e2"
 
-    def __init__(self, *, plan: ConfPlan, mode: Mode, job: str, conf_path: str, **kwargs: Any) -> None:
-        super().__init__(plan=plan, **kwargs)
-        self._mode, self._job, self._conf_path = mode, job, conf_path
+    def __init__(
+        self, *, plan: ConfPlan, mode: Mode, job: str, conf_path: str, asset: Any = None, **kwargs: Any
+    ) -> None:
+        # an inlet, since a task may read and write the state of none but its own assets
+        super().__init__(plan=plan, inlets=[] if asset is None else [asset], **kwargs)
+        self._mode, self._job, self._conf_path, self._asset = mode, job, conf_path, asset
         self._runner: Runner | None = None
 
-    def execute(self, context: Any) -> None:
+    def execute(self, context: Any, event: Any = None) -> None:
+        """Do the job; Airflow calls it again with an ``event`` when a wait for other writers is over."""
         run = self._requested(context)
+        self._hold_to_grid(context)
         of = None if run is None else run.modes.get(self._mode)
         if run is not None and of is None:
             raise AirflowSkipException(f"the schedule of {self._mode.value} does not fire for this partition")
@@ -73,6 +81,7 @@ class ChrononOperator(_PlanOperator):
             for wait in self._plan.mode_waits(self._mode, of.window):
                 self.log.info("reads %s", wait_in_words(wait))
             self._skip_if_outdated(context, of)
+            self._take_turn(context, of)
         job = self._request(context, of)
         try:
             catalog = filled(self._plan.settings.catalog.of_table(job.table), os.environ)
@@ -93,6 +102,36 @@ class ChrononOperator(_PlanOperator):
     def _runner_settings(self) -> dict[str, Any]:
         """Filled in here, on the worker: secrets never stand in a serialised DAG."""
         return filled(self._plan.settings.runner.model_dump(), os.environ)  # type: ignore[no-any-return]
+
+    def _hold_to_grid(self, context: Mapping[str, Any]) -> None:
+        """The grid of a conf version is kept at its first write, and holds for ever (C22)."""
+        if self._asset is None:
+            return
+        plan, kept = self._plan, context["asset_state_store"][self._asset]
+        key, grid = contract_key(plan.dag_id), plan.spec.grid
+        before = kept.get(key)
+        fault = contract_fault(before, grid, table=output_table(plan, self._mode) or plan.conf.table)
+        if fault is not None:
+            raise AirflowFailException(str(ChrononError(fault, conf=str(plan.conf.key))))
+        if before is None:
+            kept.set(key, str(grid))
+
+    def _take_turn(self, context: Mapping[str, Any], of: ModeRun) -> None:
+        """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""
+        if self.max_active_tis_per_dag == 1:
+            return  # Airflow itself runs one at a time
+        turn = Turn(Claim(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.runs)
+        try:
+            server = find_airflow()
+            if server is None:
+                self.log.warning("%s", NOT_SERIALISED)
+                return
+            ahead = turn.take(server, started=context["ti"].start_date.timestamp())
+        except ChrononError as error:
+            raise AirflowException(f"whether others write these partitions cannot be told: {error}") from None
+        if ahead:
+            self.log.info("%s", in_words(ahead))
+            self.defer(trigger=TurnTrigger(turn=turn.to_json()), method_name="execute")
 
     def _skip_if_outdated(self, context: Mapping[str, Any], of: ModeRun) -> None:
         """An old partition must not put old values in front of users: only the newest closed one goes online."""

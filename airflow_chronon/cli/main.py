@@ -1,4 +1,4 @@
-"""``airflow-chronon``: the entry point and the commands that need no Airflow.
+"""``airflow-chronon``: the entry point and the commands that look at confs only.
 
 Results go to stdout, problems to stderr; exit codes are 0 good, 1 findings, 2 usage.
 """
@@ -6,37 +6,40 @@ Results go to stdout, problems to stderr; exit codes are 0 good, 1 findings, 2 u
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from airflow_chronon import __version__
+from airflow_chronon.cli.backfill import BACKFILL
 from airflow_chronon.cli.commands import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
+from airflow_chronon.cli.partitions import PARTITIONS
+from airflow_chronon.cli.plan import BASE, PLAN, RECONCILE, show_differences
+from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root, print_json, report_problems
 from airflow_chronon.cli.select import select
 from airflow_chronon.cli.text import check_text, explain_text
-from airflow_chronon.conf_root import ConfRoot, read_conf_root
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
 from airflow_chronon.core.runs import Run
 from airflow_chronon.errors import ChrononError
 
-GOOD, FINDINGS, USAGE = 0, 1, 2
-
 
 def check(options: argparse.Namespace) -> int:
     """``check``: every conf is ok, or each broken rule with its remedy."""
-    root = _root(options.root)
+    root = open_root(options.root)
     verdicts = root.judge()
     if options.format == "json":
-        _print_json({key: verdict_json(verdict) for key, verdict in verdicts.items()})
+        print_json({key: verdict_json(verdict) for key, verdict in verdicts.items()})
     else:
         print(check_text(root, verdicts))
-    _report_problems(root)
+    report_problems(root)
     bad = any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
+    if options.base is not None:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout holds the verdicts
+            bad |= show_differences(root, options.base, as_json=False) == FINDINGS
     return FINDINGS if bad or root.problems else GOOD
 
 
@@ -50,24 +53,27 @@ def explain(options: argparse.Namespace) -> int:
     if between and options.end <= options.start:
         print("explain: --to must be after --from", file=sys.stderr)
         return USAGE
-    root = _root(options.root)
+    root = open_root(options.root)
     judged = root.judge()
     verdicts = select(judged, options.conf if judged or not root.problems else (), root.path)
     shown: dict[str, tuple[Verdict, tuple[Run, ...] | None]] = {}
     for key, verdict in verdicts.items():
         shown[key] = (verdict, tuple(_runs(verdict, options)) if isinstance(verdict, ConfPlan) else None)
     if options.format == "json":
-        _print_json({key: verdict_json(verdict, runs) for key, (verdict, runs) in shown.items()})
+        print_json({key: verdict_json(verdict, runs) for key, (verdict, runs) in shown.items()})
     else:
         print(explain_text(shown))
-    _report_problems(root)
+    report_problems(root)
     asked_for_bad = options.conf and any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
     return FINDINGS if root.problems or asked_for_bad else GOOD
 
 
 COMMANDS = (
     Command(
-        "check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, FORMAT), check
+        "check",
+        "say of every conf whether it is good, else each broken rule with its remedy",
+        (ROOT, BASE, FORMAT),
+        check,
     ),
     Command(
         "explain",
@@ -75,6 +81,10 @@ COMMANDS = (
         (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT),
         explain,
     ),
+    PARTITIONS,
+    BACKFILL,
+    PLAN,
+    RECONCILE,
 )
 
 
@@ -122,20 +132,6 @@ def _runs(plan: ConfPlan, options: argparse.Namespace) -> Iterator[Run]:
         return plan.runs.runs_between(options.start, options.end)
     last = None if options.after == NEW else plan.runs.last_run(options.after)
     return plan.runs.missed(last.end if last else None, options.now)
-
-
-def _root(path: str) -> ConfRoot:
-    return read_conf_root(Path(path), environ=os.environ, branch=os.environ.get("AIRFLOW__CHRONON__BRANCH"))
-
-
-def _report_problems(root: ConfRoot) -> None:
-    for problem in root.problems:
-        print(problem, file=sys.stderr)
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    json.dump(value, sys.stdout, indent=1, ensure_ascii=False)
-    print()
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:
         else:
             rows.append(("elsewhere", key, "", "other environment"))
     lines = []
-    for number, line in enumerate(_columns(rows), 1):
+    for number, line in enumerate(columns(rows), 1):
         lines.append(line)
         lines += [f"    {note}" for note in notes.get(number, ())]
     good = sum(isinstance(verdict, ConfPlan) for verdict in verdicts.values())
@@ -57,11 +57,11 @@ def _explain_one(key: str, verdict: Verdict, runs: Sequence[Run]) -> str:
             waits = "; ".join(wait_in_words(wait) for wait in verdict.mode_waits(mode, of.window)) or "nothing"
             key_text = verdict.runs.key_of(run) if number == 0 else ""
             rows.append((iso(of.fire), key_text, mode.value, span(labels), waits))
-    lines += [f"  {line}" for line in _columns(rows)] or ["  no runs"]
+    lines += [f"  {line}" for line in columns(rows)] or ["  no runs"]
     return "\n".join(lines)
 
 
-def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
     if not rows:
         return []
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]

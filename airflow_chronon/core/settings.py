@@ -39,6 +39,13 @@ class Unscheduled(Enum):
     OMIT = "omit"
 
 
+class OnRetire(Enum):
+    """What becomes of the runs in progress of a conf that is gone (C23)."""
+
+    FINISH = "finish"
+    STOP = "stop"
+
+
 class OnTimeout(Enum):
     """How a wait ends when its time is up."""
 
@@ -147,6 +154,7 @@ class ConfSettings(_Strict):
     enabled: bool = True
     pause: Pause = Pause.FORBID
     unscheduled: Unscheduled = Unscheduled.KEEP
+    on_retire: OnRetire = OnRetire.FINISH
     lookback: Lookback | None = None
     covers: Covers = Covers.ELAPSED
     retries: int = Field(default=2, ge=0)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.deployment import Deployment
 from tests.integration.real_airflow import RealAirflow, run_real_airflow
+from tests.integration.replay_lab import Lab, run_replay_lab
 
 
 @pytest.fixture(scope="session")
@@ -23,3 +24,10 @@ def deployment(real_airflow: RealAirflow) -> Deployment:
     found = Deployment(real_airflow)
     found.set_up()
     return found
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One Airflow for the tests of replays: its jobs tell what they do, and can be held."""
+    with run_replay_lab(tmp_path_factory.mktemp("replays")) as running:
+        yield running

@@ -1,0 +1,77 @@
+"""The connection to Airflow's own REST API: what tasks and the reconciler ask Airflow through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from airflow_chronon.errors import ChrononError
+from airflow_chronon.rest.client import AirflowRest
+from airflow_chronon.rest.login import CONNECTION_ID, CONNECTION_TYPE, Login, login_of_parts
+
+
+class ChrononAirflowHook(BaseHook):
+    """Airflow's API by a connection: host (and port), login and password; or a token in ``extra``."""
+
+    conn_name_attr = "chronon_conn_id"
+    default_conn_name = CONNECTION_ID
+    conn_type = CONNECTION_TYPE
+    hook_name = "Airflow API (Chronon)"
+
+    def __init__(self, chronon_conn_id: str = CONNECTION_ID, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.chronon_conn_id = chronon_conn_id
+
+    @classmethod
+    def get_ui_field_behaviour(cls) -> dict[str, Any]:
+        """How Airflow's form shows the connection."""
+        return {
+            "hidden_fields": ["schema"],
+            "relabeling": {},
+            "placeholders": {
+                "host": "http://127.0.0.1:8080",
+                "login": "a user that may read and trigger DAGs",
+                "extra": '{"token": "instead of login and password"}',
+            },
+        }
+
+    def get_conn(self) -> AirflowRest:
+        """The API. Raises ``ChrononError`` for a connection that says too little."""
+        return AirflowRest(login_of_connection(self.get_connection(self.chronon_conn_id)))
+
+    def test_connection(self) -> tuple[bool, str]:
+        """What Airflow's button shows: whether it answers and lets this user in."""
+        try:
+            self.get_conn().dag("")
+        except ChrononError as error:
+            return False, str(error)
+        return True, "Airflow answers"
+
+
+def find_airflow(connection_id: str = CONNECTION_ID) -> AirflowRest | None:
+    """Airflow's API for a task or a trigger; None when there is no such connection."""
+    login = find_connection(connection_id)
+    return None if login is None else AirflowRest(login)
+
+
+def find_connection(connection_id: str = CONNECTION_ID) -> Login | None:
+    """The login of a connection; None when there is none. Raises ``ChrononError`` for one that says too little."""
+    try:
+        connection = BaseHook.get_connection(connection_id)
+    except AirflowNotFoundException:
+        return None
+    return login_of_connection(connection)
+
+
+def login_of_connection(connection: Any) -> Login:
+    """The login that an Airflow connection holds."""
+    return login_of_parts(
+        host=connection.host,
+        port=connection.port,
+        user=connection.login,
+        password=connection.password,
+        path=connection.schema,
+        extra=connection.extra_dejson,
+    )

@@ -1,0 +1,182 @@
+"""``backfill``: replay the partitions that are meant, and exactly those (C9, C27)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_chronon.cli.airflow import AIRFLOW, find_server, need_server
+from airflow_chronon.cli.commands import FORMAT, ROOT, Command, option
+from airflow_chronon.cli.landed import Landings
+from airflow_chronon.cli.partitions import CONF, LABELS
+from airflow_chronon.cli.replay_progress import follow, starting
+from airflow_chronon.cli.root import FINDINGS, GOOD, open_plan, open_root, print_json
+from airflow_chronon.core.instants import Instant, TimeWindow
+from airflow_chronon.core.manual import read_range
+from airflow_chronon.core.partition_states import Known, partition_rows
+from airflow_chronon.core.replays import Replay, Selection, select_starts, with_upstream
+from airflow_chronon.core.resolve import ConfPlan, Verdict
+from airflow_chronon.rest.coverage import known_runs, runs_covering
+from airflow_chronon.rest.errors import AirflowError
+from airflow_chronon.rest.protocol import AirflowServer
+from airflow_chronon.rest.records import ACTIVE_RUN_STATES
+from airflow_chronon.rest.replay import ReplayIncomplete, ReplayOptions, Started, by_key, check_ready, range_of, start
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs: give a whole number from 1")
+    return int(text)
+
+
+def backfill(options: argparse.Namespace) -> int:
+    """Print the labels, check everything, create the runs, check those; with ``--wait``, follow them to their end."""
+    root = open_root(options.root)
+    plan, verdicts = open_plan(root, options.conf)
+    now = int(time.time())
+    window = read_range(options.start_ds, options.end_ds or options.start_ds, plan.spec, now=now)
+    server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
+    landings = Landings()
+    starts = select_starts(partition_rows(*_rows(plan, window, options, server, landings, now), now=now), _of(options))
+    replays: tuple[Replay, ...] = (Replay(plan, starts),) if starts else ()
+    if starts and options.with_upstream:
+        replays = _with_upstream(replays[0], verdicts, landings, server, now)
+    as_json = options.format == "json"
+    if not as_json:
+        print(_text(replays, window, plan, _of(options)))
+    how = ReplayOptions(options.max_active_runs, options.backwards, options.unpause)
+    started: list[Started] = []
+    code = GOOD
+    if replays and server is not None:
+        check_ready(server, replays, how, namespace_prefix=root.namespace_prefix)
+        if not options.dry_run:
+            code = _run(server, replays, how, started, wait=options.wait)
+    if as_json:
+        print_json(_json(replays, started, dry_run=options.dry_run))
+    return code
+
+
+BACKFILL = Command(
+    "backfill",
+    "replay partitions of a conf through Airflow, exactly those that are printed",
+    (
+        CONF,
+        ROOT,
+        *LABELS,
+        option("--missing", dest="selection", action="store_const", const="missing", help="not landed (the default)"),
+        option("--failed", dest="selection", action="store_const", const="failed", help="whose newest run failed"),
+        option("--all", dest="selection", action="store_const", const="all", help="every partition of the range"),
+        option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
+        option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time"),
+        option("--backwards", action="store_true", help="newest first"),
+        option("--with-upstream", action="store_true", help="replay what its producers lack first"),
+        option("--unpause", action="store_true", help="unpause a paused DAG"),
+        option("--wait", action="store_true", help="follow the runs until they have ended"),
+        AIRFLOW,
+        FORMAT,
+    ),
+    backfill,
+)
+
+
+def _of(options: argparse.Namespace) -> Selection:
+    return Selection(options.selection or Selection.MISSING.value)
+
+
+def _rows(
+    plan: ConfPlan,
+    window: TimeWindow,
+    options: argparse.Namespace,
+    server: AirflowServer | None,
+    landings: Landings,
+    now: Instant,
+) -> tuple[Any, range, Known]:
+    """What is needed of catalog and Airflow for a selection, and no more: a year of runs is many pages."""
+    selection = _of(options)
+    landed = landings.of_conf(plan) if selection is Selection.MISSING else None
+    runs = None
+    if server is not None and server.dag(plan.dag_id) is not None:
+        states: Sequence[str] = () if selection is Selection.FAILED else ACTIVE_RUN_STATES
+        runs = known_runs(
+            runs_covering(server, plan.dag_id, window, grid=plan.spec.grid, states=states), plan.runs, now=now
+        )
+    elif selection is Selection.FAILED:
+        need_server(options.airflow)  # only Airflow knows what failed
+    return plan.runs, plan.spec.grid.starts(window.start, window.end), Known(landed, runs)
+
+
+def _with_upstream(
+    target: Replay, verdicts: dict[str, Verdict], landings: Landings, server: AirflowServer | None, now: Instant
+) -> tuple[Replay, ...]:
+    plans = {verdict.conf.key: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
+    planned = with_upstream(target, plans, landings, now=now)
+    return tuple(kept for replay in planned if (kept := _not_under_way(replay, server, now)).starts)
+
+
+def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -> Replay:
+    """The replay without the partitions whose runs are on their way already."""
+    plan, starts = replay.plan, replay.starts
+    if server is None or not starts or server.dag(plan.dag_id) is None:
+        return replay
+    window = TimeWindow(starts[0], starts[-1] + plan.spec.grid.interval)
+    active = known_runs(
+        runs_covering(server, plan.dag_id, window, grid=plan.spec.grid, states=ACTIVE_RUN_STATES), plan.runs, now=now
+    )
+    busy = {start for run in active for start in plan.spec.grid.starts(run.window.start, run.window.end)}
+    return Replay(plan, tuple(start for start in starts if start not in busy))
+
+
+def _run(
+    server: AirflowServer, replays: Sequence[Replay], how: ReplayOptions, started: list[Started], *, wait: bool
+) -> int:
+    """Create the runs, producers first; what was created before an error is told."""
+    try:
+        with starting(sum(len(replay.starts) for replay in replays)) as told:
+            for replay in replays:
+                started.append(start(server, replay, how, told=told))
+    except (AirflowError, ReplayIncomplete) as error:
+        made = ", ".join(f"{len(each.runs)} of {each.dag_id}" for each in started) or "none completely"
+        print(f"{error}\nruns created before that: {made}", file=sys.stderr)
+        return FINDINGS
+    count = sum(len(each.runs) for each in started)
+    print(f"{count} run{'s' if count != 1 else ''} created, for exactly these partitions", file=sys.stderr)
+    return follow(server, replays, started) if wait else GOOD
+
+
+def _text(replays: Sequence[Replay], window: TimeWindow, plan: ConfPlan, selection: Selection) -> str:
+    if not replays:
+        return f"{plan.conf.key}: nothing to replay: no partition of {window} is {_words(selection)}"
+    lines = []
+    for replay in replays:
+        in_range, alone = range_of(replay), by_key(replay)
+        ways = [f"{len(in_range.labels)} as one range"] if in_range is not None else []
+        ways += [f"{len(alone)} by key"] if alone else []
+        lines.append(f"{replay.plan.conf.key}: {len(replay.labels)} partitions, {' and '.join(ways)}")
+        lines += [f"  {label}" for label in replay.labels]
+    return "\n".join(lines)
+
+
+def _words(selection: Selection) -> str:
+    return {Selection.MISSING: "missing", Selection.FAILED: "failed", Selection.ALL: "free to run"}[selection]
+
+
+def _json(replays: Sequence[Replay], started: Sequence[Started], *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "replays": [
+            {
+                "conf": str(replay.plan.conf.key),
+                "dag_id": replay.plan.dag_id,
+                "labels": list(replay.labels),
+                "range": None if (stretch := range_of(replay)) is None else [stretch.labels[0], stretch.labels[-1]],
+                "by_key": list(by_key(replay)),
+            }
+            for replay in replays
+        ],
+        "runs": [
+            {"dag_id": each.dag_id, "run_id": run_id, "label": label} for each in started for run_id, label in each.runs
+        ],
+    }

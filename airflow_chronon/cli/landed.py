@@ -1,0 +1,32 @@
+"""What has landed, as the catalogs of a conf root tell."""
+
+from __future__ import annotations
+
+import os
+
+from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.core.outputs import main_table
+from airflow_chronon.core.readiness import check_shape
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.settings_text import filled
+
+
+class Landings:
+    """The landed labels per table, each table listed once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, frozenset[str]] = {}
+
+    def __call__(self, plan: ConfPlan, table: str) -> frozenset[str]:
+        """The labels of a table that the conf writes. Raises ``ChrononError`` when the catalog cannot tell."""
+        if table not in self._seen:
+            column = plan.spec.column
+            listing = build_catalog(filled(plan.settings.catalog.of_table(table), os.environ)).list_partitions(table)
+            check_shape(table, column, listing)
+            self._seen[table] = listing.labels(column)
+        return self._seen[table]
+
+    def of_conf(self, plan: ConfPlan) -> frozenset[str] | None:
+        """The labels of a conf's main table; None for a conf that writes none."""
+        table = main_table(plan)
+        return None if table is None else self(plan, table)

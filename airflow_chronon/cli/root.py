@@ -1,0 +1,46 @@
+"""What every command does with a conf root, and how it answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from airflow_chronon.cli.select import select
+from airflow_chronon.conf_root import ConfRoot, read_conf_root
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, Verdict
+from airflow_chronon.errors import ChrononError, Fault, Rejected
+
+GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
+
+
+def open_root(path: str) -> ConfRoot:
+    """The conf root, with the branch that Airflow's environment names."""
+    return read_conf_root(Path(path), environ=os.environ, branch=os.environ.get("AIRFLOW__CHRONON__BRANCH"))
+
+
+def open_plan(root: ConfRoot, conf: str) -> tuple[ConfPlan, dict[str, Verdict]]:
+    """The plan of one conf, and the verdicts on all. Raises ``ChrononError`` when it is rejected or elsewhere."""
+    verdicts = root.judge()
+    if not verdicts and root.problems:
+        raise Rejected(root.problems)
+    key, verdict = next(iter(select(verdicts, [conf], root.path).items()))
+    if isinstance(verdict, ConfPlan):
+        return verdict, verdicts
+    if isinstance(verdict, OtherEnvironment):
+        raise ChrononError(Fault("C12", "CONF", f"{key} is not deployed in this environment", "set environment"))
+    raise Rejected(verdict.faults, conf=key)
+
+
+def report_problems(root: ConfRoot) -> None:
+    """What is wrong with the root itself, on stderr."""
+    for problem in root.problems:
+        print(problem, file=sys.stderr)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One JSON value on stdout."""
+    json.dump(value, sys.stdout, indent=1, ensure_ascii=False)
+    print()

@@ -1,0 +1,122 @@
+"""What became of each partition of a conf: landed, missing, running, failed, or skipped and why (H20)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from airflow_chronon.core.instants import Instant, TimeWindow, iso
+from airflow_chronon.core.labels import PartitionKey
+from airflow_chronon.core.runs import RunSchedule
+from airflow_chronon.core.skipped import ScheduleEra, SkipQuestion, Skips, covering_run
+
+
+class State(Enum):
+    """One word per partition; the first that holds, in this order."""
+
+    OPEN = "open"  #: has not closed yet
+    RUNNING = "running"
+    QUEUED = "queued"
+    FAILED = "failed"  #: its newest run failed; an older one may have landed
+    LANDED = "landed"
+    DUE = "due"  #: its run comes by itself
+    SKIPPED = "skipped"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """A run that Airflow has, and the whole partitions that it covers."""
+
+    run_id: str
+    state: str  #: as Airflow names it
+    is_scheduled: bool
+    window: TimeWindow
+    order: tuple[float, str] = (0.0, "")  #: a later run of a partition has the greater one
+
+
+@dataclass(frozen=True)
+class PartitionRow:
+    """One partition; ``landed`` is None when no catalog tells."""
+
+    label: PartitionKey
+    start: Instant
+    state: State
+    landed: bool | None = None
+    run_id: str | None = None
+    reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        row: dict[str, Any] = {"label": self.label, "start": iso(self.start), "state": self.state.value}
+        if self.landed is not None:
+            row["landed"] = self.landed
+        return row | ({"run_id": self.run_id} if self.run_id else {}) | ({"reason": self.reason} if self.reason else {})
+
+
+@dataclass(frozen=True)
+class Known:
+    """What catalog, Airflow and journal say of one conf; None is not asked."""
+
+    landed: frozenset[str] | None = None
+    runs: Sequence[KnownRun] | None = None
+    kept_grid: str | None = None
+    eras: Sequence[ScheduleEra] = ()
+
+
+def partition_rows(
+    schedule: RunSchedule, starts: Iterable[Instant], known: Known, *, now: Instant
+) -> list[PartitionRow]:
+    """A row per partition start, in the order given."""
+    by_start = newest_runs(schedule, known.runs or ())
+    last_end = max((run.window.end for run in known.runs or () if run.is_scheduled), default=None)
+    skips = Skips(schedule, SkipQuestion(now, last_end, known.kept_grid), eras=known.eras)
+    rows = []
+    for start in starts:
+        label = schedule.spec.label(start)
+        row = PartitionRow(label, start, State.MISSING, None if known.landed is None else label in known.landed)
+        if start + schedule.spec.grid.interval > now:
+            rows.append(replace(row, state=State.OPEN))
+        elif (run := by_start.get(start)) is not None:
+            rows.append(_with_run(row, run))
+        elif row.landed:
+            rows.append(replace(row, state=State.LANDED))
+        else:
+            rows.append(row if known.runs is None else _without_run(row, schedule, skips, now))
+    return rows
+
+
+def newest_runs(schedule: RunSchedule, runs: Iterable[KnownRun]) -> Mapping[Instant, KnownRun]:
+    """The run that decides per partition start: an active one, else the newest that has ended."""
+    grouped: dict[Instant, list[KnownRun]] = defaultdict(list)
+    for run in runs:
+        for start in schedule.spec.grid.starts(run.window.start, run.window.end):
+            grouped[start].append(run)
+    return {
+        start: max(found, key=lambda run: (_ACTIVITY.get(run.state, 0), run.order)) for start, found in grouped.items()
+    }
+
+
+_ACTIVITY = {"running": 2, "queued": 1}
+_STATES = {"running": State.RUNNING, "queued": State.QUEUED, "failed": State.FAILED}
+
+
+def _with_run(row: PartitionRow, run: KnownRun) -> PartitionRow:
+    row = replace(row, run_id=run.run_id)
+    if run.state in _STATES:
+        return replace(row, state=_STATES[run.state])
+    if row.landed is False:
+        return replace(row, reason="its run ended well, and it is not there")
+    return replace(row, state=State.LANDED)
+
+
+def _without_run(row: PartitionRow, schedule: RunSchedule, skips: Skips, now: Instant) -> PartitionRow:
+    reason = skips.reason(row.start)
+    if reason is not None:
+        return replace(row, state=State.SKIPPED, reason=str(reason))
+    run = covering_run(row.start, schedule)
+    if run is not None and (run.fire > now or skips.is_to_come(run)):
+        return replace(row, state=State.DUE, reason=f"fires at {iso(run.fire)}")
+    return replace(row, reason="no run, and nothing that explains it: replay it")

@@ -1,0 +1,171 @@
+"""What a reconcile does, one frozen action each: applying and explaining read the same list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from airflow_chronon.core.plan.copies import ConfCopy
+from airflow_chronon.core.plan.journal import JournalEntry
+from airflow_chronon.core.plan.owed import Stretch
+from airflow_chronon.errors import Fault
+
+
+class Severity(Enum):
+    """How bad a report is; an error makes the reconcile end badly after it has done all that is safe."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The conf is in the tree and nothing about it has changed."""
+
+    dag_id: str
+
+
+@dataclass(frozen=True)
+class Deploy:
+    """Keep a copy of a new or changed conf in the state folder. The loader already produces its DAG."""
+
+    dag_id: str
+    copy: ConfCopy
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """Write what has changed of the schedules into the journal; all entries at once."""
+
+    entries: tuple[JournalEntry, ...]
+
+
+@dataclass(frozen=True)
+class Revive:
+    """A conf is back before its DAG was deleted: end the retirement."""
+
+    dag_id: str
+
+
+@dataclass(frozen=True)
+class Unpause:
+    """Nothing stays held by hand (C25)."""
+
+    dag_id: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Run what the schedule owes: neighbours through one backfill of Airflow, a single partition by its key (H13)."""
+
+    dag_id: str
+    stretch: Stretch
+    max_active_runs: int
+
+
+@dataclass(frozen=True)
+class Drain:
+    """Begin a retirement: a tombstone says since when, by whom and why. The loader keeps the DAG, off."""
+
+    dag_id: str
+    why: str
+    confirmed: bool = False  #: someone confirmed that it is meant, though the tree looks damaged
+
+
+@dataclass(frozen=True)
+class WaitForRuns:
+    """Runs in progress finish first."""
+
+    dag_id: str
+    runs: int
+
+
+@dataclass(frozen=True)
+class StopRuns:
+    """End the runs in progress as failed, with a note."""
+
+    dag_id: str
+    runs: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Something else has to happen first; the next reconcile looks again."""
+
+    dag_id: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Write the whole history to the archive and read it back."""
+
+    dag_id: str
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Drop the copy: the loader stops producing the DAG."""
+
+    dag_id: str
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Delete the DAG from Airflow, once no file produces it and its whole history is archived."""
+
+    dag_id: str
+
+
+@dataclass(frozen=True)
+class Clear:
+    """The DAG is gone: drop its tombstone."""
+
+    dag_id: str
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Retire nothing, since the tree looks damaged; these DAGs would go."""
+
+    dag_ids: tuple[str, ...]
+    fault: Fault
+
+
+@dataclass(frozen=True)
+class Report:
+    """Something that someone should know."""
+
+    severity: Severity
+    fault: Fault
+    conf: str = ""  #: the conf, DAG or branch that it is about
+
+
+RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Forget | Delete | Clear
+Action: TypeAlias = Keep | Deploy | Record | Revive | Unpause | Replay | RetireStep | Hold | Report
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a reconcile does, in the order in which it does it."""
+
+    actions: tuple[Action, ...]
+
+    @property
+    def findings(self) -> tuple[Hold | Report, ...]:
+        """What makes it end badly."""
+        return tuple(
+            action
+            for action in self.actions
+            if isinstance(action, Hold) or (isinstance(action, Report) and action.severity is Severity.ERROR)
+        )
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether Airflow is as the tree says: nothing to do and nothing to wait for."""
+        return all(isinstance(action, Keep | Report) for action in self.actions) and not self.findings

@@ -1,0 +1,265 @@
+"""The plan itself: a pure function from what is there to what is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.plan.actions import (
+    Action,
+    Deploy,
+    Hold,
+    Keep,
+    Plan,
+    Record,
+    Replay,
+    Report,
+    Revive,
+    Severity,
+    Unpause,
+)
+from airflow_chronon.core.plan.copies import ConfCopy, copy_of, family_of
+from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
+from airflow_chronon.core.plan.findings import findings
+from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_after, reborn
+from airflow_chronon.core.plan.owed import settle
+from airflow_chronon.core.plan.retire import Doomed, retire_steps
+from airflow_chronon.core.settings import OnRetire, Pause, Settings
+from airflow_chronon.errors import Fault
+
+MASS_RETIRE_AT_LEAST = 5  #: confs that vanish at once, before a tree looks damaged
+MASS_RETIRE_SHARE = 3  #: and more than one in so many of those that were there
+
+
+class Confirmation(Enum):
+    """Whether someone said that a mass retirement is meant."""
+
+    NONE = "none"
+    MASS_RETIRE = "mass retire"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything a plan is worked out from, but the time."""
+
+    deployment: Deployment
+    settings: Settings
+    tree: TreeFacts
+    airflow: AirflowFacts
+    state: StateFacts
+
+    @cached_property
+    def copies(self) -> dict[str, ConfCopy]:
+        """The copy of every good conf of the tree, as it is to be kept."""
+        dumps: dict[int, dict[str, Any]] = {}  # most confs share the deployment's settings
+        return {dag_id: copy_of(plan, dumps=dumps) for dag_id, plan in sorted(self.tree.plans.items())}
+
+
+def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, now: Instant) -> Plan:
+    """What a reconcile would do now.
+
+    It touches only DAGs of its own branch and bundle (C24), never retires a conf that is present, good or not (C23),
+    and retires nothing while the tree looks damaged. Applied again and again it converges, whatever interrupts it.
+    """
+    entries = journal_after(facts, now=now)
+    actions: list[Action] = [*_deploys(facts)]
+    replays: list[Action] = []
+    for dag_id, entry in sorted(entries.items()):
+        if entry.owed is not None:
+            entries[dag_id], steps = _replays(facts, entry)
+            replays += steps
+    changed = _changed(facts.state.journal, entries)
+    if changed:
+        actions.append(Record(changed))
+    actions += _revivals(facts)
+    actions += _unpauses(facts)
+    actions += _retirements(facts, confirmation)
+    actions += replays
+    actions += findings(facts.deployment, facts.tree, facts.airflow, facts.state)
+    return Plan(tuple(actions))
+
+
+def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
+    """The journal as of ``now``; what partitions are owed is worked out later."""
+    tree, journal = facts.tree, facts.state.journal
+    entries = dict(journal)
+    for dag_id, plan in tree.plans.items():
+        known = journal.get(dag_id)
+        if known is not None and known.gone is not None and _is_over(facts, dag_id):
+            known = reborn(known, now=now)
+        entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, now=now), known, facts.state)
+    for dag_id, entry in journal.items():
+        if entry.gone is None and not tree.holds(dag_id, entry) and _is_going(facts, dag_id):
+            tombstone = facts.state.tombstones.get(dag_id)
+            entries[dag_id] = replace(entry, gone=tombstone.since if tombstone is not None else now, owed=None)
+    return entries
+
+
+def vanished(facts: Facts) -> tuple[str, ...]:
+    """The DAGs of this deployment that no conf of the tree stands for, in a fixed order (C23)."""
+    state = facts.state
+    known = state.copies | set(state.tombstones)
+    known |= {dag_id for dag_id, dag in facts.airflow.dags.items() if facts.deployment.owns(dag)}
+    return tuple(sorted(dag_id for dag_id in known if not facts.tree.holds(dag_id, state.journal.get(dag_id))))
+
+
+def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
+    """The DAGs whose past runs a plan needs to know."""
+    journal = facts.state.journal
+    return tuple(
+        dag_id
+        for dag_id, plan in sorted(facts.tree.plans.items())
+        if dag_id in journal and owed_after(journal[dag_id], plan.runs, now=now) is not None
+    )
+
+
+def _is_over(facts: Facts, dag_id: str) -> bool:
+    return dag_id not in facts.state.tombstones and dag_id not in facts.state.copies
+
+
+def _is_going(facts: Facts, dag_id: str) -> bool:
+    """Whether a conf that is not in the tree is being retired, or is so already; what a guard holds back is not."""
+    state = facts.state
+    return facts.deployment.given_up or dag_id in state.tombstones or dag_id not in state.copies
+
+
+def _with_contract(entry: JournalEntry, known: JournalEntry | None, state: StateFacts) -> JournalEntry:
+    """A changed grid is no new era: every run of it fails, and what the table was written on goes on to hold (C22)."""
+    if known is None or known.grid == entry.grid or state.contracts.get(entry.dag_id, known.grid) == entry.grid:
+        return entry
+    return replace(entry, eras=known.eras, owed=known.owed)
+
+
+def _changed(before: Mapping[str, JournalEntry], after: Mapping[str, JournalEntry]) -> tuple[JournalEntry, ...]:
+    return tuple(entry for dag_id, entry in sorted(after.items()) if before.get(dag_id) != entry)
+
+
+def _deploys(facts: Facts) -> Iterator[Action]:
+    state = facts.state
+    for dag_id, copy in facts.copies.items():
+        known = state.journal.get(dag_id)
+        if dag_id in state.copies and known is not None and known.digest == copy.digest:
+            yield Keep(dag_id)
+        else:
+            yield Deploy(dag_id, copy, is_new=dag_id not in state.copies)
+
+
+def _revivals(facts: Facts) -> Iterator[Action]:
+    journal = facts.state.journal
+    for dag_id in sorted(facts.state.tombstones):
+        if facts.tree.holds(dag_id, journal.get(dag_id)):
+            yield Revive(dag_id)
+
+
+def _unpauses(facts: Facts) -> Iterator[Action]:
+    for dag_id, plan in sorted(facts.tree.plans.items()):
+        dag = facts.airflow.dags.get(dag_id)
+        if dag is None or not dag.is_paused or dag.is_stale or not facts.deployment.owns(dag):
+            continue
+        if plan.settings.pause is Pause.ALLOW:
+            fault = Fault(
+                "C25", "", "it is paused, and its settings allow that", "unpause it in Airflow when it shall go on"
+            )
+            yield Report(Severity.NOTE, fault, dag_id)
+        else:
+            yield Unpause(dag_id, "it was paused by hand; to stop it, set enabled: false, or pause: allow (C25)")
+
+
+def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
+    deployment, state, airflow = facts.deployment, facts.state, facts.airflow
+    doomed = vanished(facts)
+    held = _held(facts, doomed, confirmation)
+    if held is not None:
+        yield held
+    for dag_id in doomed:
+        tombstone, entry = state.tombstones.get(dag_id), state.journal.get(dag_id)
+        if held is not None and dag_id in held.dag_ids:
+            continue
+        dag = airflow.dags.get(dag_id)
+        if dag is not None and not deployment.owns(dag):
+            dag = None  # another deployment has taken the id over: only our own memory of it goes
+        settings, active = facts.settings.for_conf(entry.key if entry else "", ()), airflow.active_runs.get(dag_id, 0)
+        if dag is not None and dag.is_paused and dag.fires_no_more and active and settings.pause is Pause.FORBID:
+            yield Unpause(dag_id, "its conf is gone, and its last runs cannot end while it is paused")
+        yield from retire_steps(
+            Doomed(
+                dag_id=dag_id,
+                why=_why(dag_id, entry, facts.tree),
+                dag=dag,
+                tombstone=tombstone,
+                has_copy=dag_id in state.copies,
+                active_runs=active,
+                stops=settings.on_retire is OnRetire.STOP or deployment.given_up,
+                confirmed=confirmation is Confirmation.MASS_RETIRE,
+                given_up=deployment.given_up,
+            )
+        )
+
+
+def _held(facts: Facts, doomed: tuple[str, ...], confirmation: Confirmation) -> Hold | None:
+    """What is not retired, since the tree looks damaged; None when it looks sound or someone confirmed it."""
+    tree, tombstones = facts.tree, facts.state.tombstones
+    if facts.deployment.given_up or not doomed:
+        return None
+    if tree.state is TreeState.UNREADABLE:
+        problem = (
+            f"the tree cannot be read as a whole, so nothing is retired: {tree.problems[0] if tree.problems else ''}"
+        )
+        return Hold(doomed, Fault("C23", "", problem.rstrip(": "), "mend it first"))
+    if confirmation is Confirmation.MASS_RETIRE:
+        return None
+    if tree.state is TreeState.EMPTY:
+        held = tuple(each for each in doomed if each not in tombstones or not tombstones[each].confirmed)
+        problem = f"the tree holds no conf, which would retire {len(held)} DAGs"
+        return Hold(held, Fault("C23", "", problem, _CONFIRM)) if held else None
+    fresh = [dag_id for dag_id in doomed if dag_id not in tombstones]
+    lost = tuple(dag_id for dag_id in fresh if _family(dag_id, facts) not in tree.families)
+    were = len(fresh) + sum(dag_id in facts.state.copies or dag_id in facts.airflow.dags for dag_id in tree.ids)
+    if len(lost) >= MASS_RETIRE_AT_LEAST and len(lost) * MASS_RETIRE_SHARE > were:
+        problem = f"{len(lost)} of {were} confs have gone at once, which looks like a damaged checkout"
+        return Hold(tuple(fresh), Fault("C23", "", problem, _CONFIRM))
+    return None
+
+
+_CONFIRM = "bring the confs back, or confirm it: reconcile --confirm-mass-retire"
+
+
+def _family(dag_id: str, facts: Facts) -> str:
+    """The conf without its version, by the journal, else by the look of the id."""
+    entry = facts.state.journal.get(dag_id)
+    if entry is not None:
+        return entry.family
+    conf_type, _, name = dag_id.rpartition("--")[2].partition(".")
+    return f"{conf_type}/{name.rpartition('__')[0] or name}"
+
+
+def _why(dag_id: str, entry: JournalEntry | None, tree: TreeFacts) -> str:
+    if entry is None:
+        return "no conf of the tree stands for it"
+    heirs = sorted(each for each, plan in tree.plans.items() if family_of(plan.conf) == entry.family)
+    if heirs:
+        return f"{entry.key} was superseded by {' and '.join(heirs)}"
+    return f"{entry.key} is gone from the tree ({entry.file})"
+
+
+def _replays(facts: Facts, entry: JournalEntry) -> tuple[JournalEntry, list[Action]]:
+    """The next replays of what a DAG owes; Airflow takes one backfill of a DAG at a time."""
+    assert entry.owed is not None
+    plan, dag = facts.tree.plans.get(entry.dag_id), facts.airflow.dags.get(entry.dag_id)
+    past = facts.airflow.past_runs.get(entry.dag_id)
+    if plan is None or dag is None or dag.is_stale or past is None:
+        return entry, []
+    owed, stretches = settle(entry.owed, plan.runs, past)
+    if not stretches:
+        return replace(entry, owed=None), []
+    steps: list[Action] = []
+    backfills = 1 if entry.dag_id in facts.airflow.backfilling else 0
+    for stretch in stretches:
+        backfills += len(stretch.keys) > 1
+        if len(stretch.keys) == 1 or backfills == 1:
+            steps.append(Replay(entry.dag_id, stretch, plan.settings.max_active_runs))
+    return replace(entry, owed=owed), steps

@@ -1,0 +1,126 @@
+"""The plan in words: the same list that is applied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from typing import Any
+
+from airflow_chronon.core.plan.actions import (
+    Action,
+    Archive,
+    Clear,
+    Delete,
+    Deploy,
+    Drain,
+    Forget,
+    Hold,
+    Keep,
+    Plan,
+    Record,
+    Replay,
+    Report,
+    Revive,
+    StopRuns,
+    Unpause,
+    Wait,
+    WaitForRuns,
+)
+from airflow_chronon.core.plan.journal import JournalEntry
+from airflow_chronon.core.words import span
+from airflow_chronon.errors import Fault
+
+
+def explain_plan(plan: Plan) -> tuple[str, ...]:
+    """A line per action, kept confs as one sum, and a sum of all at the end."""
+    lines = [line for action in plan.actions for line in _lines(action)]
+    counts = Counter(type(action).__name__ for action in plan.actions)
+    kept = counts.pop("Keep", 0)
+    told = (
+        ", ".join(f"{number} {_plain(name)}" for name, number in counts.items() if name != "Record") or "nothing to do"
+    )
+    return (*lines, f"{kept} confs unchanged; {told}")
+
+
+def action_in_words(action: Action) -> str:
+    """One action as one line."""
+    return " ".join(line.strip() for line in _lines(action)) or f"keep {getattr(action, 'dag_id', '')}"
+
+
+def plan_json(plan: Plan) -> list[dict[str, Any]]:
+    """The plan for programs: an object per action, the kind under ``action``."""
+    return [_json(action) for action in plan.actions]
+
+
+def _lines(action: Action) -> Iterator[str]:
+    match action:
+        case Keep():
+            return
+        case Deploy(dag_id=dag_id, is_new=is_new):
+            yield f"deploy    {dag_id}: {'new' if is_new else 'changed'}; a copy is kept"
+        case Record(entries=entries):
+            yield f"record    the schedules of {len(entries)} confs in the journal"
+        case Revive(dag_id=dag_id):
+            yield f"revive    {dag_id}: its conf is back before it was deleted"
+        case Unpause(dag_id=dag_id, why=why):
+            yield f"unpause   {dag_id}: {why}"
+        case Replay(dag_id=dag_id, stretch=stretch):
+            how = "one backfill" if len(stretch.keys) > 1 else "by its key"
+            yield f"replay    {dag_id}: {span(stretch.keys)}, missed while catch-up was off, {how} (H13)"
+        case Hold(dag_ids=dag_ids, fault=fault):
+            yield f"HOLD      {fault}"
+            yield from (f"            would retire {dag_id}" for dag_id in dag_ids)
+        case Report(severity=severity, fault=fault, conf=conf):
+            yield f"{severity.value.ljust(9)} {conf}{': ' if conf else ''}{fault}"
+        case _:
+            yield _retire_line(action)
+
+
+def _retire_line(action: Action) -> str:
+    match action:
+        case Drain(dag_id=dag_id, why=why):
+            return f"retire    {dag_id}: {why}; it fires no more"
+        case WaitForRuns(dag_id=dag_id, runs=runs):
+            return f"wait      {dag_id}: {runs} runs in progress finish first"
+        case StopRuns(dag_id=dag_id, runs=runs, why=why):
+            return f"stop      {dag_id}: {runs} runs in progress are stopped: {why}"
+        case Wait(dag_id=dag_id, what=what):
+            return f"wait      {dag_id}: {what}"
+        case Archive(dag_id=dag_id):
+            return f"archive   {dag_id}: its runs, tasks, notes and conf, read back before anything goes"
+        case Forget(dag_id=dag_id):
+            return f"forget    {dag_id}: drop its copy, so that the loader stops producing it"
+        case Delete(dag_id=dag_id):
+            return f"delete    {dag_id} from Airflow"
+        case Clear(dag_id=dag_id):
+            return f"clear     {dag_id}: it is gone"
+        case _:
+            raise TypeError(f"no words for {action!r}")
+
+
+def _plain(name: str) -> str:
+    return {"WaitForRuns": "wait for runs", "StopRuns": "stop runs"}.get(name, name.lower())
+
+
+def _json(action: Action) -> dict[str, Any]:
+    found: dict[str, Any] = {"action": _plain(type(action).__name__)}
+    for each in fields(action):
+        found[each.name] = _value(getattr(action, each.name))
+    if isinstance(action, Deploy):
+        found.pop("copy")
+    return found
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, JournalEntry):
+        return value.dag_id
+    if isinstance(value, Fault):
+        return asdict(value)
+    if isinstance(value, tuple):
+        return [_value(each) for each in value]
+    if hasattr(value, "value"):
+        return value.value
+    if hasattr(value, "keys") and hasattr(value, "first"):
+        return list(value.keys)
+    return value if isinstance(value, str | int | bool) or value is None else str(value)

@@ -1,0 +1,165 @@
+"""What a plan is worked out from, as plain values: the tree, Airflow, and what the state folder remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from airflow_chronon.core.conf import Conf
+from airflow_chronon.core.identity import MAX_TAG_LENGTH, dag_id
+from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.partition_states import KnownRun
+from airflow_chronon.core.plan.copies import OFF_TAG, family_of
+from airflow_chronon.core.plan.journal import JournalEntry
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf, Verdict
+from airflow_chronon.errors import Fault
+
+CHRONON_TAG = "chronon"
+
+
+class TreeState(Enum):
+    """Whether what was found under the conf root can be the whole truth."""
+
+    WHOLE = "whole"
+    EMPTY = "empty"  #: no conf at all, or no conf root
+    UNREADABLE = "unreadable"  #: its settings or one of its folders cannot be read
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Whose DAGs these are: nothing else is ever touched (C24)."""
+
+    branch: str
+    bundle: str | None  #: Airflow's DAG bundle; None: any, for a branch that is given up as a whole
+    given_up: bool = False  #: the branch is to go as a whole, and nobody produces its DAGs any more
+
+    @property
+    def tag(self) -> str:
+        return branch_tag(self.branch)
+
+    def owns(self, dag: KnownDag) -> bool:
+        return {CHRONON_TAG, self.tag} <= dag.tags and (self.bundle is None or dag.bundle == self.bundle)
+
+
+@dataclass(frozen=True)
+class KnownDag:
+    """A DAG that Airflow has."""
+
+    dag_id: str
+    tags: frozenset[str]
+    bundle: str | None = None
+    is_paused: bool = False
+    is_stale: bool = False  #: no file produces it, or its file cannot be imported
+    has_import_errors: bool = False
+
+    @property
+    def fires_no_more(self) -> bool:
+        """Whether the loader has switched it off, or produces it no longer."""
+        return self.is_stale or OFF_TAG in self.tags
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that its tags name."""
+        return next((tag.removeprefix("branch:") for tag in self.tags if tag.startswith("branch:")), None)
+
+
+@dataclass(frozen=True)
+class Tombstone:
+    """That a DAG is being retired: since when, why and by whom; ``archive`` once its history is safe."""
+
+    since: Instant
+    why: str
+    by: str
+    confirmed: bool = False
+    archive: str = ""  #: where, relative to the state folder
+
+
+@dataclass(frozen=True)
+class TreeFacts:
+    """The verdicts of the tree, seen by DAG id."""
+
+    state: TreeState
+    problems: tuple[Fault, ...] = ()
+    plans: Mapping[str, ConfPlan] = field(default_factory=dict)  #: the good ones
+    ids: frozenset[str] = frozenset()  #: every DAG id that a conf of the tree stands for, whatever its verdict
+    keys: frozenset[str] = frozenset()  #: ``type/name`` and files of the confs that are not good: they count as present
+    elsewhere: frozenset[str] = frozenset()  #: DAG ids of confs of other environments
+    stems: tuple[str, ...] = ()  #: DAG ids, without version, of files that cannot be read
+    families: frozenset[str] = frozenset()
+
+    def holds(self, dag_id: str, entry: JournalEntry | None) -> bool:
+        """Whether a conf of the tree stands for this DAG; in doubt it does (C23)."""
+        if dag_id in self.ids:
+            return True
+        if entry is not None and (entry.key in self.keys or entry.file in self.keys):
+            return True
+        return any(dag_id == stem or dag_id.startswith(f"{stem}__") for stem in self.stems)
+
+
+def tree_facts(
+    verdicts: Mapping[str, Verdict],
+    confs: Iterable[Conf],
+    *,
+    branch: str,
+    default_branch: str,
+    state: TreeState = TreeState.WHOLE,
+    problems: tuple[Fault, ...] = (),
+) -> TreeFacts:
+    """Good, rejected, unreadable and other-environment confs: all of them are present (C23)."""
+    plans = {verdict.dag_id: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
+    readable = list(confs)
+
+    def id_of(conf: Conf) -> str:
+        name, version = conf.name_without_version, conf.version
+        return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=default_branch)
+
+    elsewhere = frozenset(id_of(verdict.conf) for verdict in verdicts.values() if isinstance(verdict, OtherEnvironment))
+    bad = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
+    unread = {verdict.key for verdict in bad} - {str(conf.key) for conf in readable}
+    prefix = "" if branch == default_branch else f"{branch}--"
+    return TreeFacts(
+        state=state,
+        problems=problems,
+        plans=plans,
+        ids=frozenset((*plans, *map(id_of, readable))),
+        elsewhere=elsewhere - set(plans),
+        keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
+        stems=tuple(sorted(prefix + key.replace("/", ".", 1) for key in unread)),
+        families=frozenset(map(family_of, readable)),
+    )
+
+
+@dataclass(frozen=True)
+class AirflowSettings:
+    """Airflow's own settings that decide how replays and waits do; None where it does not tell."""
+
+    max_dagruns_per_loop: int | None = None
+    triggerer_capacity: int | None = None
+
+
+@dataclass(frozen=True)
+class AirflowFacts:
+    """What Airflow has."""
+
+    dags: Mapping[str, KnownDag] = field(default_factory=dict)  #: every DAG with the tag ``chronon``, of any branch
+    active_runs: Mapping[str, int] = field(default_factory=dict)  #: of DAGs that are to go
+    past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)  #: of DAGs that owe partitions
+    backfilling: frozenset[str] = frozenset()  #: of these, the DAGs with an active backfill
+    settings: AirflowSettings = AirflowSettings()
+
+
+@dataclass(frozen=True)
+class StateFacts:
+    """What the state folder holds of this deployment."""
+
+    copies: frozenset[str] = frozenset()
+    tombstones: Mapping[str, Tombstone] = field(default_factory=dict)
+    journal: Mapping[str, JournalEntry] = field(default_factory=dict)
+    other_tables: Mapping[str, str] = field(default_factory=dict)  #: table: the other branch that writes it
+    contracts: Mapping[str, str] = field(default_factory=dict)  #: DAG id: the grid that its table was first written on
+
+
+def branch_tag(branch: str) -> str:
+    """The tag that the DAGs of a branch carry, as :func:`airflow_chronon.core.identity.tags` writes it."""
+    return f"branch:{branch}"[:MAX_TAG_LENGTH]

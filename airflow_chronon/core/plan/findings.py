@@ -1,0 +1,88 @@
+"""What a plan reports besides what it does: broken contracts, shared tables, and settings of Airflow that will hurt."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from airflow_chronon.core.contracts import contract_fault
+from airflow_chronon.core.plan.actions import Report, Severity
+from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
+from airflow_chronon.errors import Fault
+
+ENOUGH_RUNS_PER_LOOP = 100  #: with Airflow's default of 20, replays starve while 20 runs wait for data
+
+
+def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, state: StateFacts) -> Iterator[Report]:
+    """Every report, worst first."""
+    for problem in tree.problems:
+        # an empty tree is held, or someone confirmed it; one that cannot be read stays wrong
+        yield Report(Severity.ERROR if tree.state is TreeState.UNREADABLE else Severity.WARNING, problem)
+    yield from _grids(tree, state)
+    yield from _shared_tables(tree, state)
+    if tree.state is TreeState.WHOLE:
+        yield from _airflow_settings(tree, airflow)
+    yield from _leftovers(deployment, airflow)
+
+
+def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
+    """A changed grid under the same version: every run of it fails (C22)."""
+    for dag_id, plan in sorted(tree.plans.items()):
+        known, grid = state.journal.get(dag_id), str(plan.spec.grid)
+        written_on = state.contracts.get(dag_id, known.grid if known is not None else grid)
+        fault = contract_fault(written_on, plan.spec.grid, table=plan.conf.table)
+        if fault is not None:
+            yield Report(Severity.ERROR, fault, dag_id)
+
+
+def _shared_tables(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
+    for dag_id, plan in sorted(tree.plans.items()):
+        other = state.other_tables.get(plan.conf.table)
+        if other is not None:
+            problem = f"it writes {plan.conf.table}, which the branch {other} writes too"
+            remedy = "give one of the branches an output namespace of its own"
+            yield Report(Severity.WARNING, Fault("C24", "", problem, remedy), dag_id)
+
+
+def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report]:
+    settings = airflow.settings
+    per_loop, capacity = settings.max_dagruns_per_loop, settings.triggerer_capacity
+    if per_loop is not None and per_loop < ENOUGH_RUNS_PER_LOOP:
+        problem = f"max_dagruns_per_loop_to_schedule is {per_loop}: replays starve while as many runs wait for data"
+        yield _setting("[scheduler]", problem, "set it to 500")
+    waits = sum(
+        len({each.table for found in p.dependencies.values() for each in found}) for p in tree.plans.values() if p.modes
+    )
+    if capacity is not None and waits > capacity:
+        problem = f"one run of every DAG waits for {waits} tables, and a triggerer holds {capacity} triggers"
+        yield _setting("[triggerer] capacity", problem, "raise it, or run more triggerers")
+    for dag_id, plan in sorted(tree.plans.items()):
+        own, cap = plan.settings, plan.settings.max_catchup_runs
+        if own.catchup and cap is not None and own.max_pending_runs < cap:
+            problem = (
+                f"max_pending_runs is {own.max_pending_runs} and max_catchup_runs {cap}: while the limit is reached,"
+                " the cap moves on and loses fires"
+            )
+            yield _setting("max_pending_runs", problem, "set it to max_catchup_runs or more", conf=dag_id)
+        elif own.max_pending_runs < own.max_active_runs:
+            problem = (
+                f"max_pending_runs is {own.max_pending_runs}, so max_active_runs {own.max_active_runs} is never reached"
+            )
+            yield _setting("max_pending_runs", problem, "set it well above max_active_runs", conf=dag_id)
+
+
+def _setting(field: str, problem: str, remedy: str, *, conf: str = "") -> Report:
+    return Report(Severity.WARNING, Fault("settings", field, problem, remedy), conf)
+
+
+def _leftovers(deployment: Deployment, airflow: AirflowFacts) -> Iterator[Report]:
+    """Other branches whose DAGs nobody produces: merged, most likely, and theirs to retire (C24)."""
+    branches: dict[str, list[bool]] = defaultdict(list)
+    for dag in airflow.dags.values():
+        if dag.branch is not None and deployment.tag not in dag.tags:
+            branches[dag.branch].append(dag.is_stale and not dag.has_import_errors)
+    for branch, stale in sorted(branches.items()):
+        if all(stale):
+            problem = f"no file produces the {len(stale)} DAGs of this branch any more"
+            remedy = f"if it was merged: reconcile --branch {branch} --retire-branch"
+            yield Report(Severity.NOTE, Fault("C24", "", problem, remedy), f"branch {branch}")

@@ -1,0 +1,158 @@
+"""Replays as data: which labels, in which stretches, and what has to be replayed upstream first (C9, C27)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from airflow_chronon.core.conf import ConfKey
+from airflow_chronon.core.dependencies import Lookback, Wait
+from airflow_chronon.core.instants import Instant, TimeWindow
+from airflow_chronon.core.labels import PartitionKey
+from airflow_chronon.core.outputs import tables_of
+from airflow_chronon.core.partition_states import PartitionRow, State
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.errors import ChrononError, Fault
+
+
+class Selection(Enum):
+    """Which partitions of the asked range are replayed."""
+
+    MISSING = "missing"  #: not landed in the catalog
+    FAILED = "failed"  #: their newest run failed
+    ALL = "all"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Neighbouring partitions, both ends inclusive."""
+
+    first: Instant
+    last: Instant
+    labels: tuple[PartitionKey, ...]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The labels of one conf to run, oldest first."""
+
+    plan: ConfPlan
+    starts: tuple[Instant, ...]
+
+    @property
+    def labels(self) -> tuple[PartitionKey, ...]:
+        return tuple(self.plan.spec.label(start) for start in self.starts)
+
+    @property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """The labels as contiguous ranges, oldest first."""
+        interval = self.plan.spec.grid.interval
+        groups: list[list[Instant]] = []
+        for start in self.starts:
+            if groups and start - groups[-1][-1] == interval:
+                groups[-1].append(start)
+            else:
+                groups.append([start])
+        label = self.plan.spec.label
+        return tuple(Stretch(each[0], each[-1], tuple(label(start) for start in each)) for each in groups)
+
+
+def select_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[Instant, ...]:
+    """The starts of the rows that a selection means. A partition whose run is under way is never doubled."""
+    busy = (State.RUNNING, State.QUEUED)
+    if selection is Selection.FAILED:
+        return tuple(row.start for row in rows if row.state is State.FAILED)
+    if selection is Selection.MISSING:
+        return tuple(row.start for row in rows if not row.landed and row.state not in busy)
+    return tuple(row.start for row in rows if row.state not in busy)
+
+
+#: The landed labels of a table.
+Landed = Callable[[ConfPlan, str], frozenset[str]]
+
+
+def with_upstream(
+    target: Replay, plans: Mapping[ConfKey, ConfPlan], landed: Landed, *, now: Instant
+) -> tuple[Replay, ...]:
+    """The target after every producer's replays that it needs: producers first, each conf once.
+
+    A producer is replayed where it lacks labels that a later replay reads, its own upstream included. A conf that reads
+    its own earlier partitions is not its own producer here. Raises ``ChrononError`` when a needed one is not closed.
+    """
+    walk = _Walk(plans, landed, now)
+    walk.visit(target.plan, target.starts)
+    ordered = walk.in_order(target.plan.conf.key)
+    needed = {key: tuple(sorted(starts)) for key, starts in walk.needed.items() if key != target.plan.conf.key}
+    return (*(Replay(plans[key], needed[key]) for key in ordered if needed.get(key)), target)
+
+
+class _Walk:
+    """From consumers to producers, adding what each of them lacks."""
+
+    def __init__(self, plans: Mapping[ConfKey, ConfPlan], landed: Landed, now: Instant) -> None:
+        self._plans, self._landed, self._now = plans, landed, now
+        self._writers = {table: plan for plan in plans.values() for table in tables_of(plan)}
+        self.needed: dict[ConfKey, set[Instant]] = {}
+
+    def visit(self, plan: ConfPlan, starts: Sequence[Instant]) -> None:
+        known = self.needed.setdefault(plan.conf.key, set())
+        new = [start for start in starts if start not in known]
+        known.update(new)
+        lacking: dict[ConfKey, set[Instant]] = {}
+        for window in (plan.runs.partition(start) for start in new):
+            for producer, start in self._lacks(plan, window):
+                lacking.setdefault(producer.conf.key, set()).add(start)
+        for key, found in lacking.items():
+            self.visit(self._plans[key], sorted(found))
+
+    def in_order(self, last: ConfKey) -> list[ConfKey]:
+        """Every conf that is needed, producers before consumers."""
+        ordered: list[ConfKey] = []
+        seen: set[ConfKey] = set()
+
+        def place(key: ConfKey) -> None:
+            if key in seen:
+                return
+            seen.add(key)
+            for producer in self._plans[key].producers:
+                if producer in self.needed:
+                    place(producer)
+            ordered.append(key)
+
+        place(last)
+        return ordered
+
+    def _lacks(self, plan: ConfPlan, window: TimeWindow) -> Iterable[tuple[ConfPlan, Instant]]:
+        for mode in plan.runs.replay(window).modes:
+            for wait in plan.mode_waits(mode, window):
+                producer = self._writers.get(wait.table)
+                if producer is None or producer is plan or wait.spec is None:
+                    continue
+                for label in self._unlanded(producer, wait):
+                    start = producer.spec.start_of(label)
+                    if start + producer.spec.grid.interval > self._now:
+                        reader = plan.spec.label(window.start)
+                        problem = f"{reader} needs {label} of {producer.conf.key}, which has not closed"
+                        raise ChrononError(Fault("C27", "end_ds", problem, "end earlier"), conf=str(plan.conf.key))
+                    yield producer, start
+
+    def _unlanded(self, producer: ConfPlan, wait: Wait) -> Iterable[str]:
+        there = self._landed(producer, wait.table)
+        yield from (label for label in wait.labels if label not in there)
+        if wait.lookback is None or wait.policy is not Lookback.REQUIRE or wait.spec is None:
+            return
+        spec = wait.spec
+        oldest = min((start for label in there if (start := _start(producer, label)) is not None), default=None)
+        if oldest is None:
+            return  # labels before the first landed one are before its history (C17)
+        first = oldest if wait.lookback.first is None else max(oldest, spec.start_of(wait.lookback.first))
+        last = spec.start_of(wait.lookback.last)
+        yield from (label for label in spec.labels(first, last + spec.grid.interval) if label not in there)
+
+
+def _start(plan: ConfPlan, label: str) -> Instant | None:
+    try:
+        return plan.spec.start_of(label)
+    except ChrononError:
+        return None

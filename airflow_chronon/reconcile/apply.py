@@ -1,0 +1,209 @@
+"""Applying a plan: every action once, in order, each of them safe to repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.plan.actions import (
+    Action,
+    Archive,
+    Clear,
+    Delete,
+    Deploy,
+    Drain,
+    Forget,
+    Plan,
+    Record,
+    Replay,
+    RetireStep,
+    Revive,
+    StopRuns,
+    Unpause,
+)
+from airflow_chronon.core.plan.facts import Deployment, KnownDag, Tombstone
+from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.reconcile.history import history_of, is_archived, write_history
+from airflow_chronon.rest.errors import AirflowError, Conflict, NotThere
+from airflow_chronon.rest.protocol import AirflowServer
+from airflow_chronon.rest.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
+from airflow_chronon.state.folder import StateFolder
+
+_RETIRE_STEPS = get_args(RetireStep)
+
+
+class LeftForNextTime(ChrononError):
+    """A step cannot be done now; nothing is wrong, and the next reconcile tries again."""
+
+    def __init__(self, dag_id: str, problem: str) -> None:
+        super().__init__(Fault("C23", "", problem, "the next reconcile tries again"), conf=dag_id)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a plan."""
+
+    done: tuple[Action, ...] = ()
+    left: tuple[tuple[Action, ChrononError], ...] = ()  #: for the next time; nothing is wrong
+    failed: tuple[tuple[Action, ChrononError], ...] = ()
+    skipped: tuple[Action, ...] = ()  #: not tried, since something before them failed or was left
+
+
+@dataclass
+class _Applier:
+    server: AirflowServer
+    state: StateFolder
+    deployment: Deployment
+    by: str
+    now: Instant
+    blocked: set[str] = field(default_factory=set)  #: DAGs of which a step was left: their later steps have to wait
+
+    def steps(self) -> dict[type, Callable[..., None]]:
+        return {
+            Deploy: lambda action: self.state.write_copy(action.copy),
+            Record: lambda action: self.state.update_journal(action.entries),
+            Revive: lambda action: self.state.remove_tombstone(action.dag_id),
+            Unpause: lambda action: self.server.set_paused(action.dag_id, paused=False),
+            Replay: self.replay,
+            Drain: self.drain,
+            StopRuns: self.stop_runs,
+            Archive: self.archive,
+            Forget: self.forget,
+            Delete: self.delete,
+            Clear: lambda action: self.state.remove_tombstone(action.dag_id),
+        }
+
+    def drain(self, action: Drain) -> None:
+        known = self.state.read_tombstone(action.dag_id)
+        fresh = Tombstone(self.now, action.why, self.by, action.confirmed)
+        self.state.write_tombstone(action.dag_id, replace(known, confirmed=action.confirmed) if known else fresh)
+
+    def stop_runs(self, action: StopRuns) -> None:
+        note = f"Stopped by {self.by}: the conf of this DAG is gone, and {action.why}."
+        for run in self.server.runs(action.dag_id, states=ACTIVE_RUN_STATES):
+            self.server.patch_run(
+                action.dag_id, run.run_id, state="failed", note=f"{run.note}\n{note}" if run.note else note
+            )
+
+    def archive(self, action: Archive) -> None:
+        tombstone = self._tombstone(action.dag_id)
+        runs, tasks = history_of(self.server, action.dag_id)
+        if any(run.is_active for run in runs):
+            raise LeftForNextTime(action.dag_id, "a run has begun since the plan was made")
+        name = write_history(self.state, action.dag_id, tombstone, runs=runs, tasks=tasks, now=self.now)
+        self.state.write_tombstone(action.dag_id, replace(tombstone, archive=name))
+
+    def forget(self, action: Forget) -> None:
+        if not self._tombstone(action.dag_id).archive:
+            raise LeftForNextTime(action.dag_id, "its history is not archived yet")
+        self.state.remove_copy(action.dag_id)
+
+    def delete(self, action: Delete) -> None:
+        """Look again at everything that a delete would destroy, since this is the one step that cannot be undone."""
+        dag_id = action.dag_id
+        record = self.server.dag(dag_id)
+        if record is None:
+            return
+        known = KnownDag(dag_id, record.tags, record.bundle)
+        if not record.is_stale or record.has_import_errors or not self.deployment.owns(known):
+            raise LeftForNextTime(dag_id, "a file produces it again, or is broken")
+        runs, tasks = history_of(self.server, dag_id)
+        if any(run.is_active for run in runs) or any(task.state in ("running", "restarting") for task in tasks):
+            raise LeftForNextTime(dag_id, "a run has begun since the plan was made")
+        if not is_archived(self.state, self._tombstone(dag_id), runs=runs, tasks=tasks):
+            self.archive(Archive(dag_id))
+        try:
+            self.server.delete_dag(dag_id)
+        except NotThere:
+            return
+        except Conflict as error:
+            raise LeftForNextTime(dag_id, f"Airflow does not delete it yet: {error.detail}") from error
+
+    def replay(self, action: Replay) -> None:
+        stretch, dag_id = action.stretch, action.dag_id
+        note = "Missed while catch-up was off; replayed by the reconciler (H13)."
+        try:
+            if len(stretch.keys) == 1:
+                # a name of its own: asked twice, Airflow refuses the second
+                key = stretch.keys[0]
+                self.server.trigger(dag_id, partition_key=key, note=note, run_id=f"manual__{key}__owed")
+                return
+            request = BackfillRequest(dag_id, stretch.first, stretch.last, Reprocess.NONE, action.max_active_runs)
+            planned = self.server.plan_backfill(request)
+            if set(planned) != set(stretch.keys):
+                problem = f"Airflow would replay {len(planned)} partitions instead of {len(stretch.keys)}"
+                raise LeftForNextTime(dag_id, problem)
+            self.server.create_backfill(request)
+        except Conflict as error:
+            raise LeftForNextTime(dag_id, error.detail) from error
+
+    def _tombstone(self, dag_id: str) -> Tombstone:
+        found = self.state.read_tombstone(dag_id)
+        if found is None:
+            raise LeftForNextTime(dag_id, "its tombstone is gone: someone ended the retirement")
+        return found
+
+
+def apply_plan(
+    plan: Plan,
+    *,
+    server: AirflowServer,
+    state: StateFolder,
+    deployment: Deployment,
+    by: str,
+    now: Instant,
+    tell: Callable[[Action], None] = lambda action: None,
+) -> Outcome:
+    """Do what the plan says; ``by`` is who does it, for tombstones, notes and archives; ``tell`` hears of each action.
+
+    A failed step stops further retiring. What Airflow refuses for the moment, such as a delete while a task still runs,
+    is left for the next time. Killed anywhere, the next plan goes on from what is there.
+    """
+    applier = _Applier(server, state, deployment, by, now)
+    steps = applier.steps()
+    done: list[Action] = []
+    left: list[tuple[Action, ChrononError]] = []
+    failed: list[tuple[Action, ChrononError]] = []
+    skipped: list[Action] = []
+    for action in plan.actions:
+        step = steps.get(type(action))
+        if step is None:
+            continue  # kept, waited for, held or reported: nothing to do
+        is_retiring = isinstance(action, _RETIRE_STEPS)
+        if is_retiring and (failed or _subject(action) in applier.blocked):
+            skipped.append(action)
+            continue
+        tell(action)
+        try:
+            step(action)
+            done.append(action)
+        except LeftForNextTime as error:
+            left.append((action, error))
+            applier.blocked.add(error.conf)
+        except ChrononError as error:
+            failed.append((action, error))
+            applier.blocked.add(_subject(action))
+            if _is_hopeless(error):
+                skipped += _after(plan.actions, action)
+                break
+    return Outcome(tuple(done), tuple(left), tuple(failed), tuple(skipped))
+
+
+def _subject(action: Action) -> str:
+    return str(getattr(action, "dag_id", ""))
+
+
+def _is_hopeless(error: ChrononError) -> bool:
+    """Whether everything after it would fail likewise: no state folder, or no Airflow."""
+    from airflow_chronon.rest.errors import AirflowRefused, LoginFailed
+
+    return (
+        not isinstance(error, AirflowError) or isinstance(error, LoginFailed) or not isinstance(error, AirflowRefused)
+    )
+
+
+def _after(actions: Iterable[Action], last: Action) -> list[Action]:
+    found = list(actions)
+    return found[found.index(last) + 1 :]

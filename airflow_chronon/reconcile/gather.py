@@ -1,0 +1,120 @@
+"""Reading the facts of a plan: the tree, the state folder, and as little of Airflow as will do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from airflow_chronon.conf_root import ConfRoot
+from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.partition_states import KnownRun
+from airflow_chronon.core.plan.build import Facts, owing, vanished
+from airflow_chronon.core.plan.facts import (
+    CHRONON_TAG,
+    AirflowFacts,
+    AirflowSettings,
+    Deployment,
+    KnownDag,
+    StateFacts,
+    TreeFacts,
+    TreeState,
+)
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.rest.coverage import known_runs
+from airflow_chronon.rest.errors import NotThere
+from airflow_chronon.rest.protocol import AirflowServer
+from airflow_chronon.rest.records import ACTIVE_RUN_STATES, DagRecord
+from airflow_chronon.rest.replay import kept_grid
+from airflow_chronon.state.folder import StateFolder, open_branches
+
+_FEW = (
+    10  #: so many DAGs are asked one by one for their runs in progress; for more, all runs in progress are listed once
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One deployment: its confs, its state, the Airflow that it runs on."""
+
+    root: ConfRoot
+    deployment: Deployment
+    state: StateFolder
+    state_root: str
+    server: AirflowServer
+
+
+def gather(place: Place, *, now: Instant) -> Facts:
+    """The facts as of now. The calls to Airflow are a listing of the DAGs, and more only for what has changed."""
+    tree = TreeFacts(TreeState.EMPTY) if place.deployment.given_up else place.root.facts()
+    state = replace(place.state.facts(), other_tables=_other_tables(place))
+    state = replace(state, contracts=_contracts(place, tree, state))
+    dags = {record.dag_id: _known(record) for record in place.server.dags(tags=(CHRONON_TAG,))}
+    airflow = AirflowFacts(dags=dags, settings=_settings(place.server))
+    facts = Facts(place.deployment, place.root.settings, tree, airflow, state)
+    doomed = [dag_id for dag_id in vanished(facts) if dag_id in dags]
+    airflow = replace(airflow, active_runs=_active_runs(place.server, doomed))
+    due = [dag_id for dag_id in owing(facts, now=now) if dag_id in dags]
+    if due:
+        airflow = replace(
+            airflow,
+            past_runs={dag_id: _past_runs(place.server, tree.plans[dag_id], now=now) for dag_id in due},
+            backfilling=frozenset(
+                dag_id for dag_id in due if any(each.completed is None for each in place.server.backfills(dag_id))
+            ),
+        )
+    return replace(facts, airflow=airflow)
+
+
+def _known(record: DagRecord) -> KnownDag:
+    return KnownDag(
+        record.dag_id,
+        record.tags,
+        record.bundle,
+        is_paused=record.is_paused,
+        is_stale=record.is_stale,
+        has_import_errors=record.has_import_errors,
+    )
+
+
+def _active_runs(server: AirflowServer, doomed: list[str]) -> dict[str, int]:
+    if len(doomed) > _FEW:
+        wanted = set(doomed)
+        return Counter(run.dag_id for run in server.runs(states=ACTIVE_RUN_STATES) if run.dag_id in wanted)
+    found = {}
+    for dag_id in doomed:
+        try:
+            found[dag_id] = len(server.runs(dag_id, states=ACTIVE_RUN_STATES))
+        except NotThere:
+            continue  # deleted since it was listed
+    return found
+
+
+def _past_runs(server: AirflowServer, plan: ConfPlan, *, now: Instant) -> tuple[KnownRun, ...]:
+    return tuple(known_runs(server.runs(plan.dag_id), plan.runs, now=now))
+
+
+def _settings(server: AirflowServer) -> AirflowSettings:
+    def number(section: str, option: str) -> int | None:
+        text = server.config_value(section, option)
+        return int(text) if text is not None and text.isdigit() else None
+
+    return AirflowSettings(number("scheduler", "max_dagruns_per_loop_to_schedule"), number("triggerer", "capacity"))
+
+
+def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, str]:
+    """What tables were begun on whose confs' grids are not those they were deployed with: usually none (C22)."""
+    found = {}
+    for dag_id, plan in tree.plans.items():
+        known, grid = state.journal.get(dag_id), str(plan.spec.grid)
+        if known is not None and known.grid != grid:
+            found[dag_id] = kept_grid(place.server, plan, namespace_prefix=place.root.namespace_prefix) or grid
+    return found
+
+
+def _other_tables(place: Place) -> dict[str, str]:
+    found: dict[str, str] = {}
+    own = place.state.prefix
+    for (_, branch), other in open_branches(place.state_root).items():
+        if other.prefix != own and branch != place.deployment.branch:
+            found |= {entry.table: branch for entry in other.journal().values() if entry.gone is None}
+    return found

@@ -1,0 +1,59 @@
+"""One reconcile from beginning to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.plan.actions import Action, Plan
+from airflow_chronon.core.plan.build import Confirmation, build_plan
+from airflow_chronon.core.plan.explain import action_in_words
+from airflow_chronon.reconcile.apply import Outcome, apply_plan
+from airflow_chronon.reconcile.gather import Place, gather
+from airflow_chronon.state.locking import only_reconcile
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """What was planned and what came of it."""
+
+    plan: Plan
+    outcome: Outcome
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing failed, was held back, or is wrong with the confs' contracts."""
+        return not self.outcome.failed and not self.plan.findings
+
+
+def reconcile(
+    place: Place,
+    *,
+    by: str,
+    now: Instant,
+    confirmation: Confirmation = Confirmation.NONE,
+    tell: Callable[[Action], None] = lambda action: None,
+) -> Reconciled:
+    """Gather, plan and apply. Raises ``ChrononError`` when Airflow or the state cannot be read: nothing was done."""
+    with only_reconcile(place.state):
+        plan = plan_now(place, confirmation=confirmation, now=now)
+        outcome = apply_plan(
+            plan, server=place.server, state=place.state, deployment=place.deployment, by=by, now=now, tell=tell
+        )
+    return Reconciled(plan, outcome)
+
+
+def plan_now(place: Place, *, now: Instant, confirmation: Confirmation = Confirmation.NONE) -> Plan:
+    """What a reconcile would do now; nothing is changed anywhere."""
+    return build_plan(gather(place, now=now), confirmation=confirmation, now=now)
+
+
+def outcome_lines(reconciled: Reconciled) -> tuple[str, ...]:
+    """What was left and what failed, a line each."""
+    outcome = reconciled.outcome
+    lines = [f"left      {action_in_words(action)}: {error.fault}" for action, error in outcome.left]
+    lines += [f"FAILED    {action_in_words(action)}: {error}" for action, error in outcome.failed]
+    if outcome.failed and outcome.skipped:
+        lines.append(f"skipped   {len(outcome.skipped)} further steps, since one before them failed")
+    return tuple(lines)

@@ -1,0 +1,1 @@
+"""The state folder: what a deployment remembers between two reconciles."""

@@ -1,0 +1,37 @@
+"""One reconcile at a time, as far as one machine can tell. Every step may be repeated: this keeps logs readable."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from airflow_chronon.errors import Fault
+from airflow_chronon.state.files import LocalStateFiles, StateError
+from airflow_chronon.state.folder import StateFolder
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover (Airflow itself does not run there)
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextlib.contextmanager
+def only_reconcile(state: StateFolder) -> Iterator[None]:
+    """Hold a local state folder; the kernel lets go when the process ends. Raises :class:`StateError` if it is held."""
+    if not isinstance(state.files, LocalStateFiles) or fcntl is None:
+        yield
+        return
+    folder = state.files.root / state.prefix
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "lock").open("a")
+    except OSError as error:
+        problem = f"cannot write {folder}: {error.strerror}"
+        raise StateError(Fault("state", "[chronon] state_root", problem, "check the rights there")) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fault = Fault("state", "", f"another reconcile holds {folder}", "wait until it has ended")
+            raise StateError(fault) from None
+        yield

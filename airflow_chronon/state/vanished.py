@@ -1,0 +1,20 @@
+"""The compiled file of a conf that is gone: its last jobs may still want to read it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from airflow_chronon.core.plan.copies import ConfCopy
+from airflow_chronon.state.files import LocalStateFiles
+
+
+def conf_file(copy: ConfCopy, *, folder: Path, writes: bool) -> str:
+    """Where the conf's file is on this machine; with ``writes`` it is put there.
+
+    Its path ends like the one in the tree, since Chronon's driver tells a conf's type from it.
+    """
+    relative = f"{copy.dag_id}/{copy.digest}/{copy.file}"
+    if writes and not (folder / relative).exists():
+        LocalStateFiles(folder).write(relative, json.dumps(copy.document, ensure_ascii=False).encode())
+    return str(folder / relative)

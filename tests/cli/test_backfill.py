@@ -1,0 +1,172 @@
+"""``airflow-chronon backfill`` (C9, C27)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from airflow_chronon.rest.fake import FakeAirflow
+from airflow_chronon.rest.records import BackfillRecord, DagRecord, RunRecord
+from tests.cli.conftest import Answer, Command
+from tests.cli.test_partitions import CONF, DAG, Place, airflow, labels, place, run
+
+__all__ = ["airflow", "place"]  # fixtures
+
+SPAN = ("--start-ds", labels(1, 1)[0], "--end-ds", labels(6, 6)[0])
+
+
+def backfill(command: Command, place: Place, *arguments: str) -> Answer:
+    return command("backfill", CONF, "--root", place.root, *arguments)
+
+
+def printed(answer: Answer) -> list[str]:
+    return [line.strip() for line in answer.out.splitlines() if line.startswith("  ")]
+
+
+def created(airflow: FakeAirflow) -> list[str]:
+    return sorted(str(record.partition_key) for record in airflow.run_records if record.state == "queued")
+
+
+def test_missing_is_the_default_and_exactly_what_is_printed_is_created(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    place.land(*labels(3, 3))
+    answer = backfill(command, place, *SPAN)
+    assert answer.code == 0
+    assert printed(answer) == created(airflow) == [*labels(1, 2), *labels(4, 6)]
+    assert "5 partitions, 3 as one range and 2 by key" in answer.out
+    assert "5 runs created, for exactly these partitions" in answer.err
+
+
+def test_a_dry_run_prints_the_same_and_creates_nothing(place: Place, command: Command, airflow: FakeAirflow) -> None:
+    answer = backfill(command, place, *SPAN, "--dry-run")
+    assert printed(answer) == labels(1, 6)
+    assert created(airflow) == []
+    assert not [name for name, *_ in airflow.calls if name in ("create_backfill", "trigger", "unpause")]
+
+
+def test_a_dry_run_needs_no_airflow(place: Place, command: Command) -> None:
+    answer = backfill(command, place, *SPAN, "--dry-run", "--format", "json")
+    assert answer.code == 0
+    assert answer.json["replays"][0]["labels"] == labels(1, 6)
+
+
+def test_without_airflow_it_says_how_to_name_one(place: Place, command: Command) -> None:
+    answer = backfill(command, place, *SPAN)
+    assert answer.code == 2
+    assert "AIRFLOW_CONN_CHRONON_AIRFLOW" in answer.err
+    assert answer.out == ""
+
+
+def test_failed_takes_those_whose_newest_run_failed_and_all_takes_every_one(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    place.land(*labels(1, 6))
+    airflow.run_records = [
+        run(labels(2, 2)[0], "failed"),
+        replace(run(labels(3, 3)[0], "failed"), run_id="a", start=1),
+        replace(run(labels(3, 3)[0], "success", "manual"), run_id="b", start=2),
+    ]
+    assert printed(backfill(command, place, *SPAN, "--failed", "--dry-run")) == labels(2, 2)
+    assert printed(backfill(command, place, *SPAN, "--all", "--dry-run")) == labels(1, 6)
+    assert printed(backfill(command, place, *SPAN, "--dry-run")) == []
+
+
+def test_a_partition_whose_run_is_under_way_is_left_to_it(place: Place, command: Command, airflow: FakeAirflow) -> None:
+    airflow.run_records = [run(labels(3, 3)[0], "running"), run(labels(4, 4)[0], "queued")]
+    for selection in ("--missing", "--all"):
+        assert printed(backfill(command, place, *SPAN, selection, "--dry-run")) == [*labels(1, 2), *labels(5, 6)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--start-ds", "2026-06-02", "--end-ds", "2026-06-01"), "is before start_ds"),
+        (("--start-ds", "2199-06-01"), "newest closed one is"),
+        (("--start-ds", "2026-06-01-00-15"), "nearest partitions are"),
+    ],
+)
+def test_a_range_that_cannot_be_is_refused_before_airflow_is_asked(
+    place: Place, command: Command, airflow: FakeAirflow, arguments: tuple[str, ...], said: str
+) -> None:
+    answer = backfill(command, place, *arguments)
+    assert answer.code == 2
+    assert said in answer.err
+    assert airflow.calls == []
+
+
+def test_a_paused_dag_and_an_active_backfill_are_refused_after_the_labels_are_printed(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    airflow.dag_records[DAG] = DagRecord(DAG, is_paused=True)
+    answer = backfill(command, place, *SPAN)
+    assert answer.code == 2
+    assert "--unpause" in answer.err
+    assert printed(answer) == labels(1, 6)
+    airflow.backfill_records = [BackfillRecord(4, DAG, 0, 3600)]
+    airflow.run_records = [run("2026-05-01-00-00", "running", "backfill")]
+    answer = backfill(command, place, *SPAN, "--unpause")
+    assert answer.code == 2
+    assert "backfill 4" in answer.err
+    assert created(airflow) == []
+    assert airflow.dag_records[DAG].is_paused
+
+
+def test_wait_ends_with_the_labels_that_failed(
+    place: Place, command: Command, airflow: FakeAirflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def time_passes(seconds: float) -> None:
+        ended = ["success" if record.partition_key != labels(4, 4)[0] else "failed" for record in airflow.run_records]
+        airflow.run_records = [replace(r, state=s) for r, s in zip(airflow.run_records, ended, strict=True)]
+
+    monkeypatch.setattr("airflow_chronon.cli.replay_progress.time.sleep", time_passes)
+    airflow.before = lambda name: _dated(airflow)
+    answer = backfill(command, place, *SPAN, "--wait")
+    assert answer.code == 1
+    assert [line for line in answer.err.splitlines() if labels(4, 4)[0] in line] == [
+        f"{DAG} {labels(4, 4)[0]}: failed (backfill__{labels(4, 4)[0]}__3)"
+    ]
+    assert "6 queued" in answer.err
+    assert "1 failed, 5 success" in answer.err
+
+
+def _dated(airflow: FakeAirflow) -> None:
+    """Runs of the fake have no time of their own; Airflow gives each one after its partition's end."""
+
+    def dated(record: RunRecord) -> RunRecord:
+        return replace(record, run_after=(record.partition_date or 0) + 3600)
+
+    airflow.run_records = [dated(record) for record in airflow.run_records]
+
+
+def test_json_is_all_that_stands_on_stdout(place: Place, command: Command, airflow: FakeAirflow) -> None:
+    answer = backfill(command, place, *SPAN, "--format", "json")
+    value: dict[str, Any] = answer.json
+    assert [entry["label"] for entry in value["runs"]] == labels(1, 6)
+    assert value["replays"][0] | {"labels": []} == {
+        "conf": f"staging_query/{CONF}",
+        "dag_id": DAG,
+        "labels": [],
+        "range": [labels(1, 1)[0], labels(6, 6)[0]],
+        "by_key": [],
+    }
+
+
+def test_runs_at_a_time_default_to_the_confs_setting(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:  # H12
+    backfill(command, place, *SPAN)
+    assert [call[1].max_active_runs for call in airflow.calls if call[0] == "create_backfill"] == [4]
+    airflow.backfill_records.clear()
+    airflow.run_records.clear()
+    backfill(command, place, *SPAN, "--max-active-runs", "2")
+    assert [call[1].max_active_runs for call in airflow.calls if call[0] == "create_backfill"] == [4, 2]
+
+
+def test_a_number_of_runs_below_one_is_a_usage_error(place: Place, command: Command, airflow: FakeAirflow) -> None:
+    answer = backfill(command, place, *SPAN, "--max-active-runs", "0")
+    assert answer.code == 2
+    assert "from 1" in answer.err
+    assert created(airflow) == []

@@ -1,0 +1,61 @@
+"""A branch that deploys only what differs from the default branch (C24)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from airflow_chronon.conf_root import ConfRoot, read_conf_root
+from airflow_chronon.core.plan.facts import TreeState
+from airflow_chronon.core.resolve import ConfPlan
+from tests.core.confs import dependency, staging_query
+
+
+def write(root: Path, name: str, **of: object) -> None:
+    path = root / "compiled" / "staging_queries" / "t" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(staging_query(f"t.{name}", **of)))  # type: ignore[arg-type]
+
+
+def read(root: Path) -> ConfRoot:
+    return read_conf_root(root, environ={}, warehouse="warehouse")
+
+
+def branch_of(tmp_path: Path, *, branch: str = "try") -> Path:
+    """A branch that changes one conf, adds one, and reads one that it leaves alone."""
+    base, root = tmp_path / "base", tmp_path / "branch"
+    for place in (base, root):
+        write(place, "same__1", schedule="0 * * * *", interval="1h")
+        write(place, "changed__1", schedule="0 2 * * *")
+    write(root, "changed__1", schedule="0 3 * * *")
+    write(root, "reader__1", dependencies=[dependency("ns.t_same__1")], schedule="0 * * * *", interval="1h")
+    (root / "chronon.yaml").write_text(f"branch: {branch}\nbase_root: ../base\n")
+    return root
+
+
+def test_only_confs_that_differ_are_deployed(tmp_path: Path) -> None:
+    verdicts = read(branch_of(tmp_path)).judge()
+    assert set(verdicts) == {"staging_query/t.changed__1", "staging_query/t.reader__1"}
+
+
+def test_a_conf_that_is_left_alone_still_lends_its_grid_to_those_that_read_it(tmp_path: Path) -> None:  # C15
+    reader = read(branch_of(tmp_path)).judge()["staging_query/t.reader__1"]
+    assert isinstance(reader, ConfPlan) and [key.name for key in reader.producers] == ["t.same__1"]
+
+
+def test_a_conf_that_is_the_same_again_is_no_longer_present(tmp_path: Path) -> None:
+    facts = read(branch_of(tmp_path)).facts()
+    assert not facts.holds("try--staging_query.t.same__1", None)
+    assert facts.holds("try--staging_query.t.changed__1", None)
+
+
+def test_the_default_branch_deploys_everything(tmp_path: Path) -> None:
+    assert len(read(branch_of(tmp_path, branch="main")).judge()) == 3
+
+
+def test_a_missing_base_is_a_problem_and_the_tree_no_whole_truth(tmp_path: Path) -> None:  # C23
+    root = branch_of(tmp_path)
+    (tmp_path / "base").rename(tmp_path / "elsewhere")
+    found = read(root)
+    assert found.state is TreeState.UNREADABLE and "C24" in str(found.problems[0])
+    assert found.judge() == {}

@@ -1,0 +1,145 @@
+"""``airflow-chronon partitions`` (H20)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from airflow_chronon.core.contracts import contract_key
+from airflow_chronon.core.grid import PartitionGrid
+from airflow_chronon.core.instants import HOUR
+from airflow_chronon.core.labels import PartitionSpec, partition_format
+from airflow_chronon.rest.fake import FakeAirflow
+from airflow_chronon.rest.login import ENVIRONMENT_VARIABLE
+from airflow_chronon.rest.records import DagRecord, RunRecord
+from tests.cli.conftest import Command
+
+CONF = "checkout.orders.hourly_rollup__1"
+DAG = f"staging_query.{CONF}"
+TABLE = "checkout_features.checkout_orders_hourly_rollup__1"
+SPEC = PartitionSpec(PartitionGrid(HOUR), partition_format("yyyy-MM-dd-HH-mm"))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A conf root with a warehouse beside it."""
+
+    root: Path
+    warehouse: Path
+
+    def land(self, *labels: str) -> None:
+        for label in labels:
+            folder = self.warehouse / TABLE / f"ds={label}"
+            folder.mkdir(parents=True)
+            (folder / "part-0.parquet").touch()
+
+
+@pytest.fixture
+def place(root: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.delenv(ENVIRONMENT_VARIABLE, raising=False)
+    monkeypatch.setenv("AIRFLOW_HOME", str(root))
+    return Place(root, root / "warehouse")
+
+
+@pytest.fixture
+def airflow(monkeypatch: pytest.MonkeyPatch) -> FakeAirflow:
+    """An Airflow that the commands find."""
+    fake = FakeAirflow(dag_records={DAG: DagRecord(DAG)}, specs={DAG: SPEC})
+    for module in ("partitions", "backfill"):
+        monkeypatch.setattr(f"airflow_chronon.cli.{module}.find_server", lambda address: fake)
+    monkeypatch.setattr("airflow_chronon.cli.backfill.need_server", lambda address: fake)
+    return fake
+
+
+def labels(first: int, last: int) -> list[str]:
+    return [f"2026-06-01-{hour:02}-00" for hour in range(first, last + 1)]
+
+
+def run(label: str, state: str, run_type: str = "scheduled") -> RunRecord:
+    start = SPEC.start_of(label)
+    return RunRecord(DAG, f"{run_type}__{label}", run_type, state, label, start, run_after=start + HOUR)
+
+
+def test_without_airflow_catalogs_tell_what_has_landed(place: Place, command: Command) -> None:
+    place.land(*labels(3, 4))
+    answer = command(
+        "partitions", CONF, "--root", place.root, "--start-ds", "2026-06-01 2", "--end-ds", "2026/06/01 5:00"
+    )
+    assert answer.code == 0
+    assert [line.split()[:2] for line in answer.out.splitlines()[1:5]] == [
+        ["2026-06-01-02-00", "missing"],
+        ["2026-06-01-03-00", "landed"],
+        ["2026-06-01-04-00", "landed"],
+        ["2026-06-01-05-00", "missing"],
+    ]
+    assert answer.out.splitlines()[-1] == "2 missing, 2 landed"
+    assert "no connection names an Airflow" in answer.err
+
+
+def test_a_day_means_all_its_partitions_and_one_label_means_itself(place: Place, command: Command) -> None:  # C27
+    day = command("partitions", CONF, "--root", place.root, "--start-ds", "2026-06-01", "--format", "json")
+    assert [row["label"] for row in day.json["partitions"]] == labels(0, 23)
+    one = command("partitions", CONF, "--root", place.root, "--start-ds", "2026-06-01-03-00", "--format", "json")
+    assert [row["label"] for row in one.json["partitions"]] == labels(3, 3)
+
+
+def test_airflow_adds_running_failed_and_skipped_with_the_reason(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    place.land(*labels(1, 1))
+    airflow.run_records = [
+        run("2026-06-01-01-00", "success"),
+        run("2026-06-01-02-00", "failed"),
+        replace(
+            run("2026-06-01-03-00", "running", "manual"), partition_key=None, conf={"start_ds": "2026-06-01-03-00"}
+        ),
+        run("2026-06-01-05-00", "success"),
+    ]
+    airflow.run_records[2] = replace(airflow.run_records[2], partition_date=None)
+    answer = command(
+        "partitions",
+        DAG,
+        "--root",
+        place.root,
+        "--start-ds",
+        labels(1, 1)[0],
+        "--end-ds",
+        labels(5, 5)[0],
+        "--format",
+        "json",
+    )
+    rows = answer.json["partitions"]
+    assert [row["state"] for row in rows] == ["landed", "failed", "running", "skipped", "missing"]
+    assert rows[3]["reason"] == "catch-up off"
+    assert rows[1]["run_id"] == "scheduled__2026-06-01-02-00"
+    assert rows[4]["reason"] == "its run ended well, and it is not there"
+    assert answer.json["airflow"] is True
+
+
+def test_a_table_that_was_begun_on_another_grid_is_the_reason(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    airflow.contracts[f"chronon://checkout_features/{TABLE.split('.')[1]}", contract_key(DAG)] = "3h"  # C22
+    answer = command("partitions", CONF, "--root", place.root, "--start-ds", labels(1, 1)[0])
+    assert "grid changed: the table is on 3h, the conf on 1h" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nope", "--start-ds", "2026-06-01"), "no conf is called"),
+        ((CONF, "--start-ds", "2026-06-02", "--end-ds", "2026-06-01"), "is before start_ds"),
+        ((CONF, "--start-ds", "2026-06-01-00-30"), "not a boundary of the grid 1h"),
+        ((CONF, "--start-ds", "20260601"), "is no partition"),
+        (("growth.exports.canary_only__1", "--start-ds", "2026-06-01"), "not deployed in this environment"),
+        ((CONF, "--start-ds", "2026-06-01", "--airflow", "ftp://x"), "the type 'ftp'"),
+    ],
+)
+def test_a_mistake_is_one_sentence(place: Place, command: Command, arguments: tuple[str, ...], said: str) -> None:
+    answer = command("partitions", *arguments, "--root", place.root)
+    assert answer.code == 2
+    assert said in answer.err
+    assert answer.err.strip().count("\n") == 0
+    assert answer.out == ""

@@ -1,0 +1,114 @@
+"""``plan --base`` and ``check --base``: what differs from another revision (C22)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from airflow_chronon.cli.main import main
+from tests.core.confs import staging_query
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A conf root two folders below the top of a git repository, with one commit."""
+    root = tmp_path / "repo" / "dags" / "chronon"
+    write(root, "kept__1")
+    write(root, "bumped__1")
+    write(root, "gridded__1", schedule="0 */3 * * *", interval="3h")
+    git(root, "init", "--quiet", str(tmp_path / "repo"))
+    commit(root)
+    return root
+
+
+def write(root: Path, name: str, **of: object) -> None:
+    path = root / "compiled" / "staging_queries" / "t" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(staging_query(f"t.{name}", **of)))  # type: ignore[arg-type]
+
+
+def remove(root: Path, name: str) -> None:
+    (root / "compiled" / "staging_queries" / "t" / name).unlink()
+
+
+def git(root: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", "-C", str(root), *who, *arguments], check=True, capture_output=True)
+
+
+def commit(root: Path) -> None:
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "a revision")
+
+
+def test_nothing_differs_from_the_commit_itself(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--root", str(root), "--base", "HEAD"]) == 0
+    assert "nothing differs" in capsys.readouterr().out
+
+
+def test_new_superseded_gone_and_broken_confs_are_told_apart(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    remove(root, "bumped__1")
+    write(root, "bumped__2")
+    write(root, "fresh__1")
+    write(root, "kept__1", schedule="0 5 * * *")
+    (root / "compiled" / "staging_queries" / "t" / "gridded__1").write_text("{")
+    assert main(["plan", "--root", str(root), "--base", "HEAD", "--format", "json"]) == 0
+    told = {
+        each["dag_id"].partition(".")[2]: (each["change"], each.get("detail"))
+        for each in json.loads(capsys.readouterr().out)
+    }
+    assert told["t.bumped__2"] == ("new", "supersedes staging_query.t.bumped__1")
+    assert told["t.bumped__1"][0] == "gone"
+    assert told["t.fresh__1"] == ("new", None)
+    assert told["t.kept__1"] == ("changed", "its schedule")
+    assert told["t.gridded__1"][0] == "no longer good"
+
+
+@pytest.mark.parametrize("command", ["plan", "check"])
+def test_a_grid_changed_without_a_version_bump_is_a_finding(
+    root: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:  # C22
+    write(root, "gridded__1", schedule="0 * * * *", interval="1h")
+    assert main([command, "--root", str(root), "--base", "HEAD"]) == 1
+    told = "".join(capsys.readouterr())
+    assert "gridded__1" in told and "3h" in told and "(C22)" in told
+    remove(root, "gridded__1")
+    write(root, "gridded__2", schedule="0 * * * *", interval="1h")
+    assert main([command, "--root", str(root), "--base", "HEAD"]) == 0
+
+
+def test_the_checkout_is_left_alone(root: Path) -> None:
+    write(root, "fresh__1")
+    main(["plan", "--root", str(root), "--base", "HEAD"])
+    done = subprocess.run(["git", "-C", str(root), "status", "--short"], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["??", "compiled/staging_queries/t/fresh__1"]
+
+
+@pytest.mark.parametrize(
+    ("revision", "says"),
+    [("nosuch", "nosuch"), ("--output=x", "is no revision")],
+)
+def test_a_revision_that_is_not_there_is_one_sentence(
+    root: Path, revision: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--root", str(root), f"--base={revision}"]) == 2
+    told = capsys.readouterr().err
+    assert says in told and "Traceback" not in told and len(told.splitlines()) == 1
+
+
+def test_a_root_outside_any_repository_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path, "a__1")
+    assert main(["plan", "--root", str(tmp_path), "--base", "HEAD"]) == 2
+    assert "not a git repository" in capsys.readouterr().err
+
+
+def test_reconcile_without_an_airflow_is_one_sentence(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_CHRONON_AIRFLOW", raising=False)
+    assert main(["reconcile", "--root", str(root)]) == 2
+    assert "nobody said where Airflow is" in capsys.readouterr().err
+    assert main(["reconcile", "--root", str(root), "--branch", "x"]) == 2

@@ -1,0 +1,62 @@
+"""The plan in words and as JSON: the same list (C22 to C25)."""
+
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+from airflow_chronon.core.plan import actions
+from airflow_chronon.core.plan.copies import copy_of
+from airflow_chronon.core.plan.explain import action_in_words, explain_plan, plan_json
+from airflow_chronon.core.plan.journal import journal_entry
+from airflow_chronon.core.plan.owed import Stretch
+from airflow_chronon.errors import Fault
+from tests.core.confs import at, plan_of, staging_query
+
+PLAN = plan_of(staging_query("t.s.x__1"))
+FAULT = Fault("C23", "", "the tree holds no conf", "bring it back")
+STRETCH = Stretch(at("2026-06-01"), at("2026-06-03"), ("2026-06-01", "2026-06-02", "2026-06-03"))  # type: ignore[arg-type]
+EVERY = (
+    actions.Keep("kept"),
+    actions.Deploy("x", copy_of(PLAN), is_new=True),
+    actions.Record((journal_entry(PLAN, copy_of(PLAN), None, now=0),)),
+    actions.Revive("x"),
+    actions.Unpause("x", "paused by hand"),
+    actions.Replay("x", STRETCH, 4),
+    actions.Drain("x", "gone"),
+    actions.WaitForRuns("x", 2),
+    actions.StopRuns("x", 2, "its settings say so"),
+    actions.Wait("x", "something else"),
+    actions.Archive("x"),
+    actions.Forget("x"),
+    actions.Delete("x"),
+    actions.Clear("x"),
+    actions.Hold(("x", "y"), FAULT),
+    actions.Report(actions.Severity.WARNING, FAULT, "x"),
+)
+
+
+def test_every_kind_of_action_has_words_and_json() -> None:
+    kinds = {kind for each in get_args(actions.Action) for kind in (get_args(each) or (each,))}
+    assert {type(action) for action in EVERY} == kinds
+    for action in EVERY:
+        assert action_in_words(action)
+    found = plan_json(actions.Plan(EVERY))
+    assert [set(each) >= {"action"} for each in json.loads(json.dumps(found))] == [True] * len(EVERY)
+
+
+def test_what_is_held_is_listed_and_what_is_kept_is_counted() -> None:
+    lines = explain_plan(actions.Plan(EVERY))
+    assert lines[-1].startswith("1 confs unchanged; 1 deploy, 1 revive")
+    assert [line.strip() for line in lines if "would retire" in line] == ["would retire x", "would retire y"]
+    assert not any("kept" in line for line in lines[:-1] if "a copy is kept" not in line)
+
+
+def test_a_replay_names_its_labels() -> None:
+    assert "2026-06-01 … 2026-06-03 (3)" in action_in_words(EVERY[5])
+
+
+def test_only_errors_and_what_is_held_are_findings() -> None:
+    assert actions.Plan(EVERY).findings == (EVERY[14],)
+    error = actions.Report(actions.Severity.ERROR, FAULT)
+    assert actions.Plan((error,)).findings == (error,)

@@ -1,0 +1,100 @@
+"""What a plan reports besides what it does (C22, C24)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_chronon.core.plan.actions import Report, Severity
+from airflow_chronon.core.plan.facts import (
+    AirflowFacts,
+    AirflowSettings,
+    Deployment,
+    KnownDag,
+    StateFacts,
+    TreeFacts,
+    TreeState,
+)
+from airflow_chronon.core.plan.findings import findings
+from airflow_chronon.core.settings import Settings
+from airflow_chronon.errors import Fault
+from tests.core.confs import dependency, plan_of, staging_query
+
+HERE = Deployment("main", "dags-folder")
+
+
+def reports(
+    *,
+    airflow: AirflowFacts | None = None,
+    state: StateFacts | None = None,
+    tree: TreeFacts | None = None,
+    **settings: Any,
+) -> list[Report]:
+    reads = [dependency("a.one"), dependency("a.two")]
+    plan = plan_of(staging_query("t.s.x__1", dependencies=reads), settings=Settings.model_validate(settings))
+    whole = TreeFacts(TreeState.WHOLE, plans={plan.dag_id: plan}, ids=frozenset({plan.dag_id}))
+    return list(findings(HERE, tree or whole, airflow or AirflowFacts(), state or StateFacts()))
+
+
+def test_there_is_nothing_to_say_of_a_good_tree() -> None:
+    assert reports(airflow=AirflowFacts(settings=AirflowSettings(500, 1000))) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        pytest.param(AirflowSettings(max_dagruns_per_loop=20), "[scheduler]", id="replays starve"),
+        pytest.param(AirflowSettings(triggerer_capacity=1), "[triggerer] capacity", id="fewer triggers than waits"),
+    ],
+)
+def test_airflow_settings_that_will_hurt(settings: AirflowSettings, field: str) -> None:
+    (report,) = reports(airflow=AirflowFacts(settings=settings))
+    assert (report.severity, report.fault.field) == (Severity.WARNING, field)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(
+            {"catchup": True, "start_date": "2026-01-01", "max_catchup_runs": 100}, id="narrower than the cap"
+        ),
+        pytest.param({"max_pending_runs": 2}, id="narrower than the work slots"),
+    ],
+)
+def test_a_pending_run_limit_that_is_too_narrow(settings: dict[str, object]) -> None:
+    (report,) = reports(**settings)
+    assert report.fault.field == "max_pending_runs" and report.conf == "staging_query.t.s.x__1"
+
+
+def test_a_table_that_another_branch_writes_too() -> None:  # C24
+    (report,) = reports(state=StateFacts(other_tables={"ns.t_s_x__1": "try"}))
+    assert report.severity is Severity.WARNING and "the branch try writes too" in report.fault.message
+
+
+def test_a_table_that_was_begun_on_another_grid() -> None:  # C22
+    (report,) = reports(state=StateFacts(contracts={"staging_query.t.s.x__1": "3h"}))
+    assert (report.severity, report.fault.rule) == (Severity.ERROR, "C22")
+
+
+def test_only_branches_that_nobody_produces_are_leftovers() -> None:  # C24
+    def dag(branch: str, number: int, *, is_stale: bool) -> KnownDag:
+        return KnownDag(f"{branch}{number}", frozenset({"chronon", f"branch:{branch}"}), is_stale=is_stale)
+
+    dags = [
+        dag("merged", 1, is_stale=True),
+        dag("merged", 2, is_stale=True),
+        dag("alive", 1, is_stale=True),
+        dag("alive", 2, is_stale=False),
+        dag("main", 1, is_stale=True),
+    ]
+    found = reports(airflow=AirflowFacts(dags={each.dag_id: each for each in dags}))
+    assert [report.conf for report in found] == ["branch merged"]
+
+
+@pytest.mark.parametrize(
+    ("state", "severity"), [(TreeState.UNREADABLE, Severity.ERROR), (TreeState.EMPTY, Severity.WARNING)]
+)
+def test_a_tree_that_cannot_be_read_is_an_error_and_an_empty_one_is_not(state: TreeState, severity: Severity) -> None:
+    fault = Fault("input", "", "what is wrong")
+    assert reports(tree=TreeFacts(state, (fault,))) == [Report(severity, fault)]

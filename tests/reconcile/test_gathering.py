@@ -1,0 +1,49 @@
+"""Reading the facts: what other branches' state folders tell, and an Airflow that refuses (C24)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_chronon.core.plan.copies import copy_of
+from airflow_chronon.core.plan.facts import Deployment
+from airflow_chronon.core.plan.journal import journal_entry
+from airflow_chronon.reconcile import gather
+from airflow_chronon.reconcile.gather import Place
+from airflow_chronon.reconcile.run import plan_now, reconcile
+from airflow_chronon.rest.errors import LoginFailed
+from airflow_chronon.rest.fake import FakeAirflow
+from airflow_chronon.state.folder import open_branches, open_state
+from tests.core.confs import plan_of, staging_query
+from tests.reconcile.world import NOW, World, conf, tree
+
+
+def test_two_branches_that_write_one_table_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C24
+    monkeypatch.setattr(gather, "open_branches", open_branches)
+    other = plan_of(staging_query("t.s.one__1"))
+    there = open_state(str(tmp_path), deployment=Deployment("try", "dags-folder"))
+    there.update_journal([journal_entry(other, copy_of(other), None, now=NOW)])
+    here = Deployment("main", "dags-folder")
+    place = Place(
+        tree(conf("t.s.one__1"), conf("t.s.two__1")),
+        here,
+        open_state(str(tmp_path), deployment=here),
+        str(tmp_path),
+        FakeAirflow(),
+    )
+    told = [getattr(action, "conf", "") for action in plan_now(place, now=NOW).actions if "too" in str(action)]
+    assert told == ["staging_query.t.s.one__1"]
+
+
+def test_an_airflow_that_lets_nobody_in_leaves_everything_as_it_was() -> None:
+    world = World()
+    world.deploy(conf("t.s.one__1"))
+
+    def refuse(name: str) -> None:
+        raise LoginFailed("logging in", status=401, detail="Invalid credentials")
+
+    world.airflow.before = refuse
+    with pytest.raises(LoginFailed, match="Invalid credentials"):
+        reconcile(world.place(), by="a test", now=NOW)
+    assert world.files.contents == {}

@@ -1,0 +1,423 @@
+"""What becomes of DAGs whose confs go, and of everything that must not go (C22 to C25; cases 29 to 32)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from airflow_chronon.core.documents import ConfType, Environment
+from airflow_chronon.core.plan.actions import Delete, Hold, Severity, StopRuns, Unpause, WaitForRuns
+from airflow_chronon.core.plan.facts import Deployment, TreeState
+from airflow_chronon.reconcile.run import reconcile
+from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
+from tests.core.confs import at
+from tests.reconcile.world import BUNDLE, World, broken, conf, tree
+
+ONE, TWO, THREE = (conf(f"t.s.{name}__1") for name in ("one", "two", "three"))
+ID = "staging_query.t.s.one__1"
+
+
+def deployed(*confs: object, **settings: object) -> World:
+    world = World()
+    world.deploy(*confs, **settings)  # type: ignore[arg-type]
+    world.settle()
+    return world
+
+
+def test_a_conf_that_is_gone_is_drained_archived_and_deleted() -> None:  # C23, case 31
+    world = deployed(ONE, TWO)
+    run = world.fire(ID)
+    assert run is not None
+    world.deploy(TWO)
+    world.parse()
+    first = world.reconcile()
+    assert WaitForRuns(ID, 1) in first.plan.actions
+    assert ID in world.live()  # the loader keeps it for its run
+    assert world.fire(ID) is None  # and it fires no more
+    world.settle()
+    assert ID not in world.airflow.dag_records
+    (name,) = world.state().archives(ID)
+    lines = world.state().read_archive(name)
+    assert lines is not None
+    assert [line["kind"] for line in lines] == ["retirement", "conf", "journal", "run", "task_instance", "end"]
+    assert lines[0]["by"] == "a test" and "gone from the tree" in lines[0]["why"]
+    assert lines[1]["document"] == ONE.raw
+    assert (lines[3]["run_id"], lines[3]["note"]) == (run.run_id, "note 1")
+
+
+def test_a_version_bump_retires_the_old_dag_at_the_next_reconcile() -> None:  # case 30
+    world = deployed(ONE)
+    world.deploy(conf("t.s.one__2"))
+    world.parse()
+    world.reconcile()
+    assert world.firing == {"staging_query.t.s.one__2"}
+    world.settle()
+    assert set(world.airflow.dag_records) == {"staging_query.t.s.one__2"}
+    assert "superseded by staging_query.t.s.one__2" in str(world.state().read_archive(world.state().archives(ID)[0]))
+
+
+def test_a_version_bump_of_every_conf_is_no_damaged_checkout() -> None:
+    world = deployed(*(conf(f"t.s.c{number}__1") for number in range(8)))
+    world.deploy(*(conf(f"t.s.c{number}__2") for number in range(8)))
+    world.settle()
+    assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__2" for number in range(8)}
+
+
+@pytest.mark.parametrize("state", [TreeState.EMPTY, TreeState.UNREADABLE])
+def test_an_empty_or_unreadable_tree_retires_nothing_and_says_what_would_go(state: TreeState) -> None:  # case 29
+    world = deployed(ONE, TWO)
+    world.trees["main"] = tree(state=state)
+    for _ in range(3):
+        world.parse()
+        done = world.reconcile()
+        assert not done.is_good
+        (hold,) = [action for action in done.plan.actions if isinstance(action, Hold)]
+        assert ID in hold.dag_ids
+    assert ID in world.live() and world.state().tombstones() == {}
+
+
+def test_an_empty_tree_is_retired_once_someone_confirms_it() -> None:
+    world = deployed(ONE, TWO)
+    world.deploy()
+    world.parse()
+    world.reconcile(confirmed=True)
+    for _ in range(4):
+        world.parse()
+        world.reconcile()  # the later steps need no confirmation of their own
+    assert world.airflow.dag_records == {}
+
+
+def test_an_unreadable_tree_cannot_be_confirmed() -> None:
+    world = deployed(ONE)
+    world.trees["main"] = tree(state=TreeState.UNREADABLE)
+    world.parse()
+    assert not world.reconcile(confirmed=True).is_good
+    assert world.state().tombstones() == {}
+
+
+def test_a_tree_that_lost_more_than_a_third_waits_for_a_word() -> None:  # case 29
+    confs = [conf(f"t.s.c{number}__1") for number in range(12)]
+    world = deployed(*confs)
+    world.deploy(*confs[5:])
+    world.parse()
+    done = world.reconcile()
+    assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [5]
+    world.deploy(*confs[4:])  # a third exactly is not more than a third
+    world.settle()
+    assert len(world.airflow.dag_records) == 8
+
+
+def test_a_retirement_that_began_goes_on_while_a_later_loss_is_held() -> None:
+    confs = [conf(f"t.s.c{number}__1") for number in range(9)]
+    world = deployed(*confs)
+    world.deploy(*confs[1:])
+    world.parse()
+    world.reconcile()
+    world.deploy(*confs[7:])
+    for _ in range(4):
+        world.parse()
+        assert not world.reconcile().is_good
+    assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__1" for number in range(1, 9)}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(broken("t.s.one__1"), id="no JSON"),
+        pytest.param(broken("t.s.one"), id="named otherwise than its file"),
+        pytest.param(conf("t.s.one__1", schedule="0 0 31 2 *"), id="breaks a rule"),
+        pytest.param(conf("t.s.one__1", environments=[int(Environment.CANARY)]), id="of another environment"),
+    ],
+)
+def test_a_bad_conf_counts_as_present(bad: object) -> None:  # C23
+    world = deployed(ONE, TWO)
+    world.deploy(bad, TWO)  # type: ignore[arg-type]
+    for _ in range(4):
+        world.parse()
+        world.reconcile()
+    assert ID in world.airflow.dag_records and ID not in world.state().tombstones()
+
+
+def test_a_broken_conf_keeps_its_runs_going_but_fires_no_more() -> None:
+    world = deployed(ONE)
+    world.fire(ID)
+    world.deploy(broken("t.s.one__1"))
+    world.parse()
+    assert ID in world.live() and world.fire(ID) is None
+
+
+def test_a_conf_that_comes_back_while_it_drains_goes_on() -> None:
+    world = deployed(ONE, TWO)
+    world.fire(ID)
+    world.deploy(TWO)
+    world.parse()
+    world.reconcile()
+    world.deploy(ONE, TWO)
+    world.settle()
+    assert world.fire(ID) is not None and world.state().tombstones() == {}
+
+
+def test_a_conf_that_comes_back_after_it_was_deleted_starts_anew() -> None:  # case 32, H16
+    world = deployed(ONE, TWO)
+    first = world.state().journal()[ID].first_seen
+    world.deploy(TWO)
+    world.settle()
+    world.now += 3600
+    world.deploy(ONE, TWO)
+    world.settle()
+    entry = world.state().journal()[ID]
+    assert entry.first_seen == first + 3600 and entry.gone is None
+    assert ID in world.live()
+
+
+def test_a_delete_that_airflow_refuses_is_left_for_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = deployed(ONE, TWO)
+    world.deploy(TWO)
+    with monkeypatch.context() as refusing:
+
+        def refuse(dag_id: str) -> None:
+            raise Conflict(f"deleting {dag_id}", status=409, detail="still running")
+
+        refusing.setattr(world.airflow, "delete_dag", refuse)
+        for _ in range(4):
+            world.parse()
+            done = world.reconcile()
+        assert [type(action) for action, _ in done.outcome.left] == [Delete]
+        assert done.is_good  # nothing is wrong
+        assert ID in world.state().tombstones()
+    world.settle()
+    assert ID not in world.airflow.dag_records
+
+
+def test_a_dag_that_a_file_still_produces_is_not_deleted() -> None:  # case 32
+    world = deployed(ONE, TWO)
+    world.deploy(TWO)
+    world.parse()
+    world.reconcile()  # archived, its copy dropped
+    for _ in range(3):
+        world.reconcile()  # Airflow has parsed nothing since
+        assert ID in world.airflow.dag_records
+    record = world.airflow.dag_records[ID]
+    world.airflow.dag_records[ID] = replace(record, is_stale=True, has_import_errors=True)
+    world.reconcile()  # stale for another reason: its file is broken
+    assert ID in world.airflow.dag_records
+
+
+def test_a_run_that_begins_after_the_archive_is_archived_too() -> None:
+    world = deployed(ONE, TWO)
+    world.deploy(TWO)
+    world.parse()
+    world.reconcile()
+    world.firing.add(ID)  # someone triggers it by hand at the last moment
+    late = world.fire(ID, state="success")
+    assert late is not None
+    world.settle()
+    assert late.run_id in world.history(ID) and ID not in world.airflow.dag_records
+
+
+def test_runs_are_stopped_when_the_settings_say_so() -> None:
+    world = deployed(ONE, TWO)
+    run = world.fire(ID)
+    assert run is not None
+    world.deploy(TWO, on_retire="stop")
+    world.parse()
+    done = world.reconcile()
+    assert StopRuns(ID, 1, "its settings say so") in done.outcome.done
+    stopped = world.airflow.run(ID, run.run_id)
+    assert stopped.state == "failed"
+    assert stopped.note is not None and stopped.note.startswith("note 1\nStopped by a test")
+
+
+def test_a_dag_without_copy_cannot_finish_so_its_runs_are_stopped() -> None:
+    world = deployed(ONE, TWO)
+    world.fire(ID)
+    world.files.contents.clear()  # the state folder was lost
+    world.deploy(TWO)
+    world.settle()
+    assert ID not in world.airflow.dag_records and world.history(ID) == {"scheduled__1"}
+
+
+def test_a_failed_step_stops_further_retiring(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = deployed(ONE, TWO, THREE)
+    world.deploy(THREE)
+    world.parse()
+    listing = world.airflow.tasks
+
+    def fail(dag_id: str | None = None, *more: object, **others: object) -> object:
+        if dag_id == ID:
+            raise AirflowUnreachable("http://127.0.0.1", "does not answer")
+        return listing(dag_id)
+
+    monkeypatch.setattr(world.airflow, "tasks", fail)
+    done = world.reconcile()
+    assert not done.is_good and len(done.outcome.failed) == 1
+    assert world.state().archives("staging_query.t.s.two__1") == ()
+    assert world.state().copies() >= {ID, "staging_query.t.s.two__1"}
+
+
+def test_a_paused_dag_is_unpaused_and_reported() -> None:  # C25
+    world = deployed(ONE, TWO)
+    world.airflow.set_paused(ID, paused=True)
+    done = world.reconcile()
+    assert [action.dag_id for action in done.outcome.done if isinstance(action, Unpause)] == [ID]
+    assert not world.airflow.dag_records[ID].is_paused
+
+
+def test_a_paused_dag_stays_paused_where_that_is_allowed() -> None:  # C25
+    world = deployed(ONE, pause="allow")
+    world.airflow.set_paused(ID, paused=True)
+    done = world.reconcile()
+    assert world.airflow.dag_records[ID].is_paused
+    assert [each.severity for each in done.plan.actions if getattr(each, "conf", "") == ID] == [Severity.NOTE]  # type: ignore[union-attr]
+
+
+def test_a_paused_dag_that_is_to_go_is_unpaused_for_its_last_runs() -> None:
+    world = deployed(ONE, TWO)
+    world.fire(ID)
+    world.airflow.set_paused(ID, paused=True)
+    world.deploy(TWO)
+    world.settle()
+    assert ID not in world.airflow.dag_records
+
+
+def test_branches_run_side_by_side_and_one_is_dropped_without_the_other() -> None:  # C24
+    world = deployed(ONE, TWO)
+    world.deploy(conf("t.s.one__2"), TWO, branch="try-v2")
+    for _ in range(3):
+        world.parse()
+        world.reconcile("main")
+        world.reconcile("try-v2")
+    assert world.live("main") == {ID, "staging_query.t.s.two__1"}
+    assert world.live("try-v2") == {"try-v2--staging_query.t.s.one__2", "try-v2--staging_query.t.s.two__1"}
+    before = [dag for dag in world.airflow.dag_records.values() if "branch:main" in dag.tags]
+    world.deploy(branch="try-v2")
+    world.parse()
+    world.reconcile("try-v2", confirmed=True)
+    for _ in range(3):
+        world.parse()
+        world.reconcile("try-v2")
+    assert list(world.airflow.dag_records.values()) == before
+
+
+def test_dags_of_another_bundle_or_without_tags_are_not_touched() -> None:  # C24
+    world = deployed(ONE)
+    stranger = replace(
+        world.airflow.dag_records[ID], dag_id="staging_query.t.s.else__1", bundle="another", is_stale=True
+    )
+    plain = replace(stranger, dag_id="etl", tags=frozenset({"chronon"}), bundle="dags-folder")
+    world.airflow.dag_records |= {stranger.dag_id: stranger, plain.dag_id: plain}
+    for _ in range(3):
+        world.reconcile()
+    assert {stranger.dag_id, plain.dag_id} <= set(world.airflow.dag_records)
+
+
+def test_what_a_merged_branch_left_is_listed() -> None:  # C24
+    world = deployed(ONE)
+    world.deploy(TWO, branch="merged")
+    world.parse()
+    world.reconcile("merged")
+    del world.trees["merged"]
+    world.parse()
+    told = [action for action in world.reconcile().plan.actions if getattr(action, "conf", "") == "branch merged"]
+    assert "--branch merged --retire-branch" in str(told)
+
+
+def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
+    world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
+    world.airflow.contracts["chronon://ns/t_s_one__1", f"grid:{ID}"] = "3h"
+    world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
+    for _ in range(2):
+        world.parse()
+        done = world.reconcile()
+        assert [finding.fault.rule for finding in done.plan.findings] == ["C22"]
+    world.deploy(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
+    world.settle()
+
+
+def test_a_grid_may_change_before_anything_was_written() -> None:  # C22
+    world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
+    world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
+    world.settle()
+    assert world.state().journal()[ID].grid == "1h"
+
+
+def test_a_changed_schedule_on_the_same_grid_is_fine() -> None:  # C22
+    world = deployed(conf("t.s.one__1", schedule="0 2 * * *"))
+    world.now += 600
+    world.deploy(conf("t.s.one__1", schedule="0 3 * * *"))
+    world.settle()
+    assert [era.since - at("2026-06-10") for era in world.state().journal()[ID].eras] == [0, 600]
+
+
+def test_a_rename_retires_the_old_name_and_starts_the_new_one() -> None:
+    world = deployed(ONE, TWO)
+    world.fire(ID)
+    world.deploy(conf("t.s.uno__1"), TWO)
+    world.settle()
+    assert set(world.airflow.dag_records) == {"staging_query.t.s.uno__1", "staging_query.t.s.two__1"}
+    assert world.history(ID) == {"scheduled__1"}
+
+
+def test_of_two_types_with_one_name_only_the_one_that_is_gone_goes() -> None:  # C26
+    other = conf("t.s.one__1", conf_type=ConfType.GROUP_BY, schedule="@daily")
+    world = deployed(ONE, other)
+    assert set(world.airflow.dag_records) == {ID, "group_by.t.s.one__1"}
+    world.deploy(other)
+    world.settle()
+    assert set(world.airflow.dag_records) == {"group_by.t.s.one__1"}
+
+
+def test_an_idle_reconcile_asks_airflow_the_same_however_many_dags_there_are() -> None:
+    asked = []
+    for size in (3, 60):
+        world = deployed(*(conf(f"t.s.c{number}__1") for number in range(size)))
+        world.airflow.calls.clear()
+        world.reconcile()
+        asked.append(len(world.airflow.calls))
+    assert asked == [3, 3]  # the listing and two settings
+
+
+def test_a_branch_that_is_given_up_goes_with_its_runs_and_its_tables_are_free() -> None:  # C24
+    world = deployed(ONE)
+    world.deploy(TWO, branch="merged")
+    world.parse()
+    world.reconcile("merged")
+    run = world.fire("merged--staging_query.t.s.two__1")
+    assert run is not None
+    del world.trees["merged"]
+    world.parse()
+    place = replace(world.place(), deployment=Deployment("merged", BUNDLE, given_up=True), state=world.state("merged"))
+    for _ in range(2):  # the first stops the run, which nothing could finish
+        assert reconcile(place, by="a test", now=world.now).is_good
+        world.finish()
+    assert set(world.airflow.dag_records) == {ID}
+    state = world.state("merged")
+    assert state.copies() == frozenset() and state.tombstones() == {}
+    assert all(entry.gone is not None for entry in state.journal().values())
+    (name,) = state.archives("merged--staging_query.t.s.two__1")
+    assert [line["state"] for line in state.read_archive(name) or () if line["kind"] == "run"] == ["failed"]
+
+
+def test_a_branch_that_a_file_still_produces_is_not_dropped() -> None:  # C24
+    world = deployed(ONE)
+    world.deploy(TWO, branch="alive")
+    world.parse()
+    world.reconcile("alive")
+    place = replace(world.place(), deployment=Deployment("alive", BUNDLE, given_up=True), state=world.state("alive"))
+    for _ in range(3):
+        world.parse()
+        told = reconcile(place, by="a test", now=world.now)
+    assert "drop the branch's bundle first" in str(told.plan)
+    assert world.live("alive") == {"alive--staging_query.t.s.two__1"}
+
+
+def test_a_conf_that_airflow_never_saw_leaves_no_trace() -> None:
+    world = deployed(ONE)
+    world.deploy(ONE, TWO)
+    world.reconcile()  # deployed, yet never parsed
+    world.deploy(ONE)
+    world.reconcile()
+    world.reconcile()
+    assert world.state().copies() == {ID} and world.state().tombstones() == {}
+    assert world.state().journal()["staging_query.t.s.two__1"].gone is not None

@@ -1,0 +1,54 @@
+"""Small files that are whole or absent, on a disk and in an object store alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from airflow_chronon.state.files import LocalStateFiles, StateError, StateFiles, open_state_files
+
+
+def test_what_is_written_is_read_by_another_process(files: StateFiles, reopen: Callable[[], StateFiles]) -> None:
+    files.write("a/b.json", b"one")
+    files.write("a/b.json", b"two")
+    assert reopen().read("a/b.json") == b"two"
+    assert reopen().names("a") == ("b.json",)
+
+
+def test_what_is_not_there_is_none_and_removing_it_does_nothing(files: StateFiles) -> None:
+    assert files.read("a/b.json") is None and files.names("a") == ()
+    files.remove("a/b.json")
+
+
+def test_what_is_removed_is_gone(files: StateFiles) -> None:
+    files.write("a/b.json", b"one")
+    files.write("a/c.json", b"two")
+    files.remove("a/b.json")
+    assert files.names("a") == ("c.json",)
+
+
+def test_a_writer_that_dies_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = LocalStateFiles(tmp_path)
+    files.write("a.json", b"old")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", die)
+    with pytest.raises(KeyboardInterrupt):
+        files.write("a.json", b"new")
+    assert files.read("a.json") == b"old" and os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_root_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file in the way")
+    with pytest.raises(StateError, match=r"cannot write .*state_root"):
+        LocalStateFiles(tmp_path / "state").write("a.json", b"")
+
+
+def test_a_store_that_nothing_serves_is_one_sentence() -> None:
+    with pytest.raises(StateError, match="nosuch"):
+        open_state_files("nosuch://bucket/state")
