@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict, resolve
-from airflow_chronon.core.settings import CatalogSettings, ConfSettings, Settings
-from airflow_chronon.core.settings_text import read_settings
+from airflow_chronon.core.settings import Settings
 from airflow_chronon.core.tree import ConfTree
-from airflow_chronon.engine.build import build_runner
-from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.errors import Fault, Rejected
+from airflow_chronon.settings_file import backend_faults, cannot_read, read_settings_file
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
-SETTINGS_FILE = "chronon.yaml"
 
+_NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*")
 _FOLDERS = {
     "group_bys": ConfType.GROUP_BY,
     "joins": ConfType.JOIN,
@@ -41,6 +39,7 @@ class ConfRoot:
     confs: tuple[Conf, ...] = ()
     unreadable: tuple[RejectedConf, ...] = ()
     problems: tuple[Fault, ...] = ()  #: what is wrong with the root itself: missing, empty, bad settings
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)  #: what fills ``${NAME}`` in settings
 
     @property
     def branch(self) -> str:
@@ -51,12 +50,15 @@ class ConfRoot:
         """What sets the assets of a branch apart; empty on the default branch (C24)."""
         return "" if self.branch == self.settings.default_branch else f"{quote(self.branch, safe='')}--"
 
-    def judge(self) -> dict[str, Verdict]:
-        """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included."""
+    def judge(self, *, wanted: str | None = None) -> dict[str, Verdict]:
+        """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included.
+
+        With ``wanted``, a DAG id, of the readable confs only those of that id.
+        """
         tree = ConfTree(self.confs, environment=self.settings.environment)
         verdicts = {
-            key: _with_backends(key, verdict)
-            for key, verdict in resolve(tree, self.settings, branch=self.branch).items()
+            key: _with_backends(key, verdict, self.environ)
+            for key, verdict in resolve(tree, self.settings, branch=self.branch, wanted=wanted).items()
         }
         for rejected in self.unreadable:
             free = rejected.key if rejected.key not in verdicts else rejected.file
@@ -64,85 +66,40 @@ class ConfRoot:
         return dict(sorted(verdicts.items()))
 
 
-def read_conf_root(
-    root: Path, *, environ: Mapping[str, str], branch: str | None = None, warehouse: str | None = None
-) -> ConfRoot:
+def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> ConfRoot:
     """Read a conf root, or one compiled tree. Never raises for what is wrong with it: it is all in the result.
 
-
-    ``branch`` and ``warehouse`` (the catalog's root) are used when the settings name none. With settings that cannot be
-    read nothing is deployed, since every conf's schedule may depend on them.
+    ``branch`` is used when the settings name none. With settings that cannot be read nothing is deployed, since every
+    conf's schedule may depend on them.
     """
     if not root.is_dir():
         remedy = "create it, or set [chronon] conf_root"
         return ConfRoot(root, Settings(), problems=(Fault("input", "", f"there is no conf root {root}", remedy),))
     try:
-        settings = _settings(root, environ)
+        settings = read_settings_file(root, environ=environ)
     except Rejected as error:
-        return ConfRoot(root, Settings(), problems=tuple(_in_settings(fault) for fault in error.faults))
+        return ConfRoot(root, Settings(), problems=error.faults)
     if settings.branch is None and branch:
         settings = settings.model_copy(update={"branch": branch})
-    if warehouse and settings.catalog.kind == "filesystem" and not (settings.catalog.model_extra or {}).get("root"):
-        catalog = CatalogSettings.model_validate({**settings.catalog.model_dump(), "root": warehouse})
-        settings = settings.model_copy(update={"catalog": catalog})
-    if faults := backend_faults(settings):
-        return ConfRoot(root, settings, problems=tuple(_in_settings(fault) for fault in faults))
     problems: list[Fault] = []
     try:
         tree = _compiled_tree(root, settings.environment)
         found, unreadable = _read_tree(tree, root, problems) if tree is not None else ([], [])
     except OSError as error:
-        return ConfRoot(root, settings, problems=(_unreadable(error, what=f"the conf root {root}"),))
+        return ConfRoot(root, settings, problems=(cannot_read(error, what=f"the conf root {root}"),))
     confs, doubled = _without_doubles(found)
     if not (found or unreadable or problems):
         problems.append(_nothing_found(root))
-    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems))
+    return ConfRoot(root, settings, tuple(confs), (*unreadable, *doubled), tuple(problems), environ)
 
 
-def _in_settings(fault: Fault) -> Fault:
-    return replace(fault, field=f"{SETTINGS_FILE} {fault.field}".strip())
-
-
-def _with_backends(key: str, verdict: Verdict) -> Verdict:
+def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Verdict:
     """Reject a conf whose own settings name a catalog or runner that cannot be built."""
     if isinstance(verdict, ConfPlan) and "airflow" in (verdict.conf.meta.custom_json or ""):
-        faults = backend_faults(verdict.settings)
+        faults = backend_faults(verdict.settings, environ)
         if faults:
             return RejectedConf(key, verdict.conf.file, faults)
     return verdict
-
-
-def backend_faults(settings: ConfSettings) -> tuple[Fault, ...]:
-    """What the catalogs and the runner have against their settings, overrides included; nothing is opened.
-
-    A catalog root may still be missing here: whoever deploys fills it in.
-    """
-    faults: dict[Fault, None] = {}
-    for each in (settings, *getattr(settings, "overrides", ())):
-        catalogs = [each.catalog.of_table(""), *(table.model_dump(exclude={"match"}) for table in each.catalog.tables)]
-        for catalog in catalogs:
-            faults |= _faults_of(partial(build_catalog, {"root": "warehouse", **catalog}))
-        faults |= _faults_of(partial(build_runner, each.runner.model_dump(), default_root="warehouse"))
-    return tuple(faults)
-
-
-def _faults_of(build: Callable[[], object]) -> dict[Fault, None]:
-    try:
-        build()
-    except ChrononError as error:
-        return dict.fromkeys(error.faults if isinstance(error, Rejected) else (error.fault,))
-    return {}
-
-
-def _settings(root: Path, environ: Mapping[str, str]) -> Settings:
-    path = root / SETTINGS_FILE
-    if not os.path.lexists(path):
-        return Settings()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Rejected([_unreadable(error, what="the file")]) from None
-    return read_settings(text, file=str(path), environ=environ)
 
 
 def _compiled_tree(root: Path, environment: Environment) -> Path | None:
@@ -155,7 +112,12 @@ def _compiled_tree(root: Path, environment: Environment) -> Path | None:
 
 def _nothing_found(root: Path) -> Fault:
     older = " (production/, of the older dialect, is not read yet)" if (root / "production").is_dir() else ""
-    return Fault("input", "", f"the conf root {root} holds no compiled confs{older}", "put the output of zipline compile into compiled/")
+    return Fault(
+        "input",
+        "",
+        f"the conf root {root} holds no compiled confs{older}",
+        "put the output of zipline compile into compiled/",
+    )
 
 
 def _read_tree(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
@@ -176,7 +138,7 @@ def _files(folder: Path, problems: list[Fault]) -> Iterator[Path]:
 
     def note(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
-            problems.append(_unreadable(error, what=f"the folder {error.filename}"))
+            problems.append(cannot_read(error, what=f"the folder {error.filename}"))
 
     for directory, folders, names in os.walk(folder, onerror=note):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
@@ -189,6 +151,10 @@ def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
     if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
         remedy = "rename it: a name is Python names with dots between them"
         raise Rejected([Fault("input", "metaData.name", f"{name!r} cannot be a conf's name", remedy)])
+    namespace = document.meta_data.output_namespace
+    if _NAMESPACE.fullmatch(namespace) is None:
+        remedy = "use letters, digits, underscores and dashes, with single dots between"
+        raise Rejected([Fault("input", "metaData.outputNamespace", f"{namespace!r} cannot be a namespace", remedy)])
     return Conf(ConfKey(conf_type, name), document, raw, shown)
 
 
@@ -198,12 +164,14 @@ def _read_json(path: Path) -> Any:
         if size > MAX_CONF_BYTES:
             limit = f"{MAX_CONF_BYTES // 1024**2} MB"
             remedy = "remove it, or put it outside the conf root"
-            raise Rejected([Fault("input", "", f"the file is {size // 1024**2} MB, and no conf is larger than {limit}", remedy)])
+            raise Rejected(
+                [Fault("input", "", f"the file is {size // 1024**2} MB, and no conf is larger than {limit}", remedy)]
+            )
         if not path.is_file():
             raise Rejected([Fault("input", "", "it is no regular file", "remove it")])
         return json.loads(path.read_bytes())
     except (OSError, UnicodeDecodeError) as error:
-        raise Rejected([_unreadable(error, what="the file")]) from None
+        raise Rejected([cannot_read(error, what="the file")]) from None
     except RecursionError:
         raise Rejected([_not_json("it is nested too deeply")]) from None
     except json.JSONDecodeError as error:
@@ -215,12 +183,6 @@ def _read_json(path: Path) -> Any:
 
 def _not_json(problem: str) -> Fault:
     return Fault("input", "", f"the file is not JSON: {problem}", "compile it again with zipline compile")
-
-
-def _unreadable(error: OSError | UnicodeDecodeError, *, what: str) -> Fault:
-    if isinstance(error, UnicodeDecodeError):
-        return Fault("input", "", f"{what} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}", "save it as UTF-8")
-    return Fault("input", "", f"{what} cannot be read: {error.strerror or error}", "check its permissions, or remove it")
 
 
 def _without_doubles(confs: list[Conf]) -> tuple[list[Conf], list[RejectedConf]]:

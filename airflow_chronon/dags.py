@@ -27,6 +27,7 @@ from airflow_chronon.errors import ChrononError, Fault, Rejected
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
+
 class ImportErrors(Exception):
     """Every bad conf of a deployment at once; the text is what Airflow shows."""
 
@@ -39,12 +40,13 @@ def build_dags(
     ``near`` is the loader's ``__file__``; ``conf_root`` overrides where the confs are. ``team`` and ``match`` (a
     ``type/name`` glob) split a large deployment over several loader files. At task start only the asked DAG is built.
     """
-    root = _read(near, conf_root)
-    verdicts = root.judge()
     wanted = _asked_dag()
+    root = _read(near, conf_root)
+    verdicts = root.judge(wanted=wanted)
     return {
         dag.dag_id: dag
-        for dag in _built(root, verdicts, wanted=wanted, team=team, match=match)
+        # a task needs no page; the page changes nothing that runs
+        for dag in _built(root, verdicts, wanted=wanted, team=team, match=match, pages=wanted is None)
         if not isinstance(dag, RejectedConf)
     }
 
@@ -56,7 +58,7 @@ def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None
     root = _read(near, conf_root)
     verdicts = root.judge()
     rejected = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
-    rejected += [found for found in _built(root, verdicts) if isinstance(found, RejectedConf)]
+    rejected += [found for found in _built(root, verdicts, pages=False) if isinstance(found, RejectedConf)]
     lines = [str(problem) for problem in root.problems]
     lines += [f"{each.key} ({each.file}): {fault}" for each in rejected for fault in each.faults]
     if lines:
@@ -70,6 +72,7 @@ def _built(
     wanted: str | None = None,
     team: str | None = None,
     match: str | None = None,
+    pages: bool = True,
 ) -> Iterator[DAG | RejectedConf]:
     """Each good conf's DAG, or why it could not be built; each under its own guard."""
     from airflow_chronon.airflow.dag import build_dag
@@ -86,15 +89,18 @@ def _built(
         if not plan.runs.modes and plan.settings.unscheduled is Unscheduled.OMIT:
             continue
         try:
-            # a task needs no page; the page changes nothing that runs
-            page = "" if wanted is not None else conf_page(plan, dag_ids=dag_ids, consumers=consumers[plan.conf.key])
-            yield build_dag(plan, conf_path=str(root.path / plan.conf.file), doc=page, namespace_prefix=root.namespace_prefix)
+            page = conf_page(plan, dag_ids=dag_ids, consumers=consumers[plan.conf.key]) if pages else ""
+            yield build_dag(
+                plan, conf_path=str(root.path / plan.conf.file), doc=page, namespace_prefix=root.namespace_prefix
+            )
         except Rejected as error:
             yield RejectedConf(key, plan.conf.file, error.faults)
         except ChrononError as error:
             yield RejectedConf(key, plan.conf.file, (error.fault,))
         except Exception as error:  # whatever Airflow has against one DAG must not cost the others
-            fault = Fault("input", "", f"its DAG cannot be built: {type(error).__name__}: {error}", "report this with the conf")
+            fault = Fault(
+                "input", "", f"its DAG cannot be built: {type(error).__name__}: {error}", "report this with the conf"
+            )
             yield RejectedConf(key, plan.conf.file, (fault,))
 
 
@@ -110,7 +116,7 @@ def _read(near: str | None, conf_root: str | Path | None) -> ConfRoot:
     from airflow_chronon.airflow.deployment import find_deployment
 
     found = find_deployment(near=near, conf_root=conf_root)
-    return read_conf_root(found.conf_root, environ=os.environ, branch=found.branch, warehouse=found.warehouse)
+    return read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
 
 
 def _asked_dag() -> str | None:

@@ -19,12 +19,12 @@ def get_provider_info() -> dict[str, Any]:
                 "description": "Where the deployment's confs are and which branch they belong to.",
                 "options": {
                     "conf_root": _option(
-                        "The folder that holds compiled/, jobs/ and chronon.yaml. Empty: chronon/ in the dags folder.",
+                        "The folder that holds compiled/ and chronon.yaml. Empty: chronon/ beside the loader file.",
                         example="/opt/airflow/dags/chronon",
                         default="",
                     ),
                     "branch": _option(
-                        "The branch that this deployment belongs to. Empty: what chronon.yaml says, else its default branch.",
+                        "The branch that this deployment belongs to. Empty: the branch of the DAG bundle, else chronon.yaml's default.",
                         example="feature-try-v4",
                         default="",
                     ),

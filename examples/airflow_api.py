@@ -63,6 +63,7 @@ class TaskInstance:
     end_date: datetime | None
     operator: str | None
     note: str | None
+    pid: int | None  #: of the worker's process; None when no worker ever held it
 
 
 class AirflowApi:
@@ -115,6 +116,10 @@ class AirflowApi:
     def pause(self, dag_id: str) -> None:
         self._request("PATCH", f"/dags/{dag_id}", json={"is_paused": True})
 
+    def delete_dag(self, dag_id: str) -> None:
+        """Delete a DAG with its runs and their history; it comes back empty while a file still yields it."""
+        self._request("DELETE", f"/dags/{dag_id}")
+
     def import_errors(self) -> list[Json]:
         """Each with ``filename`` and ``stack_trace``."""
         return list(self._pages("/importErrors", "import_errors"))
@@ -154,6 +159,15 @@ class AirflowApi:
     def task_states(self, run: DagRun) -> dict[str, str | None]:
         """State by task id of one run."""
         return {task.task_id: task.state for task in self.tasks(run.dag_id, run.run_id)}
+
+    def mark_task(self, task: TaskInstance, state: str) -> None:
+        """Set a task's state by hand: ``success`` or ``failed``; a job that works is stopped."""
+        path = f"/dags/{task.dag_id}/dagRuns/{quote(task.run_id)}/taskInstances/{task.task_id}"
+        self._request("PATCH", path, json={"new_state": state})
+
+    def mark_run(self, run: DagRun, state: str) -> None:
+        """Set a run's state by hand: ``success`` or ``failed``; its tasks that have not ended are stopped."""
+        self._request("PATCH", f"/dags/{run.dag_id}/dagRuns/{quote(run.run_id)}", json={"state": state})
 
     def log(self, task: TaskInstance, *, try_number: int | None = None) -> list[Json]:
         """The events of one try (the last one by default), each with ``event`` and perhaps ``level`` and others."""
@@ -310,4 +324,5 @@ def _task(item: Json) -> TaskInstance:
         end_date=_moment(item["end_date"]),
         operator=item.get("operator"),
         note=item.get("note"),
+        pid=item.get("pid"),
     )

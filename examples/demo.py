@@ -28,6 +28,7 @@ from demo_progress import (
     Progress,
     Watcher,
     expected_partitions,
+    features_table,
     landed_table,
     progress_line,
     progress_table,
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with only_demo_of(asked.home) as lock:
             return run(home=asked.home, lock=lock, ends=asked.exit, minutes=asked.minutes)
-    except DemoRunsAlready as error:
+    except (DemoRunsAlready, FolderInUse) as error:
         telling.print(f"demo: {error}", style="red", markup=False)
         return 2
     except (DemoFailed, AirflowNotRunning) as error:
@@ -94,6 +95,26 @@ def only_demo_of(home: Path) -> Iterator[Path]:
         yield lock
 
 
+#: Says that a folder is a demo's own, which the next start may empty.
+MARK = "demo-folder"
+
+
+def begin_anew(home: Path, *, folders: Sequence[Path]) -> None:
+    """Remove what an earlier demo left. Folders that no demo made are refused: ``--home`` may point anywhere."""
+    foreign = [folder for folder in folders if folder.exists() and not (home / MARK).exists()]
+    if foreign:
+        raise FolderInUse(
+            f"{foreign[0]} is there and no demo made it: give a folder of its own with ARGS='--home FOLDER'"
+        )
+    (home / MARK).touch()
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class FolderInUse(RuntimeError):
+    """The folder holds something that is not a demo's."""
+
+
 def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
     """The demo itself, within its folder."""
     deadline = time.monotonic() + minutes * 60
@@ -107,8 +128,7 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
     }
     server = LocalAirflow(home=home / "airflow", dags=DAGS, port=free_port(preferred=8080), settings=settings)
     server.end_predecessors()
-    for folder in (server.home, warehouse):
-        shutil.rmtree(folder, ignore_errors=True)
+    begin_anew(home, folders=(server.home, warehouse))
     warehouse.mkdir()
     telling.print(f"Writing source data into {warehouse}")
     write_source_data(warehouse=warehouse, now=_now(), days=2)
@@ -122,6 +142,8 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
         demo = Demo(server=server, watcher=Watcher(api=api, warehouse=warehouse), warehouse=warehouse)
         progress = demo.until_landed(deadline=deadline if ends else None)
         result.print(landed_table(progress, watcher=demo.watcher))
+        if (features := features_table(progress, watcher=demo.watcher)) is not None:
+            result.print(features)
         for failure in {failure.dag_id: failure for failure in demo.failures}.values():
             result.print(f"Not run: {failure}", markup=False, soft_wrap=True)
         result.print(login, soft_wrap=True)
@@ -147,7 +169,7 @@ class Demo:
     def until_landed(self, *, deadline: float | None) -> list[Progress]:
         """Return once every expected partition has landed.
 
-        With a deadline (monotonic seconds) it raises :class:`DemoFailed` then, and at once when a staging query has
+        With a deadline (monotonic seconds) it raises :class:`DemoFailed` then, and at once when a run has
         failed or a file does not load; without one it only shows these and goes on.
         """
         with self._display() as live:
@@ -189,7 +211,7 @@ class Demo:
         ours = {item.expected.dag_id for item in progress}
         failed = [str(failure) for failure in self.failures if failure.dag_id in ours]
         if failed:
-            raise DemoFailed("a staging query failed: " + "; ".join(failed))
+            raise DemoFailed("a run failed: " + "; ".join(failed))
         if errors := self.watcher.import_errors():
             raise DemoFailed("Airflow could not load every DAG: " + "; ".join(errors))
         if time.monotonic() > deadline:

@@ -19,7 +19,8 @@ from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.core.instants import MINUTE
 from airflow_chronon.core.labels import escape_label
 
-STAGING_QUERY = "staging_query/"
+#: The Join whose newest rows are shown at the end.
+SHOWN = "commerce.checkout.serving__1"
 
 
 class DemoFailed(RuntimeError):
@@ -28,7 +29,7 @@ class DemoFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Expected:
-    """One staging query and the labels of the partitions that its schedule has asked for by now."""
+    """One conf and the labels of the partitions that its schedule has asked for by now."""
 
     name: str
     dag_id: str
@@ -39,7 +40,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Progress:
-    """One staging query at one moment."""
+    """One conf at one moment."""
 
     expected: Expected
     table: str  #: full name; empty until Airflow knows the DAG
@@ -69,7 +70,7 @@ class Failure:
 
 
 def expected_partitions(*, root: Path, now: datetime, environment: Mapping[str, str]) -> list[Expected]:
-    """What the scheduler would have created at ``now`` for each staging query, asked from `airflow-chronon explain`.
+    """What the scheduler would have created at ``now`` for each conf, asked from `airflow-chronon explain`.
 
     The answer moves on with ``now``: a partition that closes while the demo runs is expected too.
     """
@@ -85,9 +86,9 @@ def expected_partitions(*, root: Path, now: datetime, environment: Mapping[str, 
     if rejected:
         raise DemoFailed(f"these confs are rejected, see 'airflow-chronon check': {', '.join(rejected)}")
     return [
-        _expected(name=key.removeprefix(STAGING_QUERY), conf=conf)
+        _expected(name=key.partition("/")[2], conf=conf)
         for key, conf in answer.items()
-        if key.startswith(STAGING_QUERY) and conf["status"] == "ok"
+        if conf["status"] == "ok" and any("backfill" in run["modes"] for run in conf["runs"])
     ]
 
 
@@ -112,7 +113,7 @@ class Watcher:
         self._failures: dict[tuple[str, str], Failure] = {}
 
     def progress(self, expected: Iterable[Expected]) -> list[Progress]:
-        """Where each staging query stands."""
+        """Where each conf stands."""
         waiting: dict[str, Counter[str]] = {}
         for task in self._api.tasks(state="deferred"):
             table = task.task_id.removeprefix("wait.")
@@ -142,6 +143,13 @@ class Watcher:
         ]
         return sum(parquet.read_metadata(file).num_rows for file in files)
 
+    def newest_file(self, progress: Progress) -> Path | None:
+        """A file of the newest partition that has landed."""
+        for label in reversed(progress.landed):
+            for file in self._folder(progress.table, progress.expected.column, label).rglob("*.parquet"):
+                return file
+        return None
+
     def _one(self, expected: Expected, waiting: Counter[str]) -> Progress:
         table = self._table(expected.dag_id)
         landed = tuple(label for label in expected.labels if table and self._landed(table, expected.column, label))
@@ -152,7 +160,8 @@ class Watcher:
         if dag_id not in self._tables:
             for asset in self._api.assets(dag_id=dag_id):
                 produced_here = any(task["dag_id"] == dag_id for task in asset["producing_tasks"])
-                if produced_here and asset["uri"].startswith("chronon://"):
+                of_backfill = asset["uri"].startswith("chronon://") and not asset["uri"].endswith("__upload")
+                if produced_here and of_backfill:
                     self._tables[dag_id] = asset["uri"].removeprefix("chronon://").strip("/").replace("/", ".")
         return self._tables.get(dag_id, "")
 
@@ -197,7 +206,7 @@ def progress_table(progress: Sequence[Progress], *, failures: Sequence[Failure],
     """The moving table for a terminal."""
     failed = Counter(failure.dag_id for failure in failures)
     table = Table(title=title, title_justify="left")
-    for heading, justify in (("staging query", "left"), ("grid", "left"), ("landed", "right"), ("waits for", "left")):
+    for heading, justify in (("conf", "left"), ("grid", "left"), ("landed", "right"), ("waits for", "left")):
         table.add_column(heading, justify="right" if justify == "right" else "left")
     for item in progress:
         bad = failed[item.expected.dag_id]
@@ -209,7 +218,7 @@ def progress_table(progress: Sequence[Progress], *, failures: Sequence[Failure],
 
 
 def progress_line(item: Progress) -> str:
-    """The same for one staging query, for output that no terminal shows."""
+    """The same for one conf, for output that no terminal shows."""
     newest = f", newest {item.landed[-1]}" if item.landed else ""
     waits = f"; waits for {item.waits}" if item.waits else ""
     return f"{item.expected.name}: {item.count} partitions landed{newest}{waits}"
@@ -218,7 +227,7 @@ def progress_line(item: Progress) -> str:
 def landed_table(progress: Sequence[Progress], *, watcher: Watcher) -> Table:
     """What there is to look at now: conf, grid, partitions and rows."""
     table = Table(title="Landed", title_justify="left")
-    for heading in ("staging query", "table", "grid"):
+    for heading in ("conf", "table", "grid"):
         table.add_column(heading, overflow="fold")
     for heading in ("partitions", "rows"):
         table.add_column(heading, justify="right")
@@ -229,4 +238,23 @@ def landed_table(progress: Sequence[Progress], *, watcher: Watcher) -> Table:
         ends = (labels[0], labels[-1]) if labels else ("", "")
         rows = f"{watcher.rows(item):,}"
         table.add_row(item.expected.name, item.table, item.expected.grid, str(len(labels)), rows, *ends)
+    return table
+
+
+def features_table(progress: Sequence[Progress], *, watcher: Watcher, rows: int = 5) -> Table | None:
+    """A few rows of the Join that is served: one line for each of its columns."""
+    from pyarrow import parquet
+
+    shown = next((item for item in progress if item.expected.name == SHOWN), None)
+    file = watcher.newest_file(shown) if shown is not None else None
+    if shown is None or file is None:
+        return None
+    found = parquet.ParquetFile(file).read().slice(0, rows).to_pylist()
+    table = Table(title=f"Features of {shown.landed[-1]} in {shown.table}", title_justify="left")
+    table.add_column("column")
+    for row in found:
+        table.add_column(str(row["order_id"]), justify="right")
+    for column in found[0] if found else ():
+        if column != "order_id":
+            table.add_row(column, *("" if row[column] is None else str(row[column]) for row in found))
     return table

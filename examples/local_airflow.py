@@ -175,6 +175,11 @@ class LocalAirflow:
         """Start one component; it need not be healthy yet when this returns."""
         self._spawn(component, component.arguments)
 
+    def ensure_component(self, component: Component) -> None:
+        """Start one component unless it was started already; it need not be healthy yet when this returns."""
+        if component not in self._running:
+            self.start_component(component)
+
     def stop_component(self, component: Component, *, grace: float = 5) -> None:
         """End one component with all it started, as an outage would; the others go on."""
         with hold_signals():

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,7 @@ def _customers(start: Instant) -> list[Row]:
                 "name": f"{person.choice(('Ada', 'Edsger', 'Grace', 'Niklaus'))} {number}",
                 "tier": "gold" if chance.random() < 0.05 else usual,
                 "country": person.choice(("DE", "FR", "SE")),
-                "signed_up_on": datetime(2024, 1, 1).date() + timedelta(days=person.randrange(300)),
+                "signed_up_on": date(2024, 1, 1) + timedelta(days=person.randrange(300)),
             }
         )
     return rows

@@ -75,17 +75,18 @@ class _Tasks:
                 for task in own:
                     task >> ready
                 entry = [ready] if previous is None else [ready, previous]
-            last = self._mode(mode, entry)
+            jobs = self._mode(mode, entry)
             if mode is not Mode.METADATA_UPLOAD:
-                previous = last
-            ends.append(last)
+                previous = jobs[-1]
+            ends += jobs
         assets = {mode: self._asset(mode) for mode in self.modes}
         landed = LandedOperator(task_id="landed", plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0)
-        for task in ends:
-            task >> landed
+        for job in ends:
+            job >> landed
 
-    def _mode(self, mode: Mode, entry: list[Any]) -> Any:
-        """The tasks of one mode behind ``entry``; returns the last of them."""
+    def _mode(self, mode: Mode, entry: list[Any]) -> list[ChrononOperator]:
+        """The tasks of one mode behind ``entry``; returns its jobs in order. The run has landed after all of them: the
+        second job of an upload may skip where the first has written (C11)."""
         work = self._work(mode, mode.value)
         start: Any = work
         if self.gated:
@@ -95,10 +96,10 @@ class _Tasks:
         for task in entry:
             task >> start
         if mode is not Mode.UPLOAD:
-            return work
+            return [work]
         to_kv = self._work(mode, UPLOAD_TO_KV)
         work >> to_kv
-        return to_kv
+        return [work, to_kv]
 
     def _work(self, mode: Mode, job: str) -> ChrononOperator:
         settings = self.plan.settings

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from airflow.dag_processing.bundles.base import get_bundle_base_folder
 from airflow.sdk.configuration import conf
 
 DEFAULT_FOLDER = "chronon"  #: the conf root beside the loader file, unless [chronon] conf_root says otherwise
@@ -17,15 +17,13 @@ class Deployment:
 
     conf_root: Path
     branch: str | None  #: None: chronon.yaml or its default decides
-    warehouse: str  #: the catalog's root where the settings name none
 
 
 def find_deployment(*, near: str | None, conf_root: str | Path | None = None) -> Deployment:
     """The deployment of a loader file; ``near`` is its ``__file__``, ``conf_root`` overrides where the confs are."""
     root = conf_root or conf.get("chronon", "conf_root", fallback="") or _beside(near)
     branch = conf.get("chronon", "branch", fallback="") or (bundle_branch(near) if near else None)
-    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
-    return Deployment(Path(root), branch or None, str(home / "warehouse"))
+    return Deployment(Path(root), branch or None)
 
 
 def bundle_branch(near: str) -> str | None:
@@ -33,12 +31,10 @@ def bundle_branch(near: str) -> str | None:
     bundles = conf.getjson("dag_processor", "dag_bundle_config_list", fallback=None)
     if not isinstance(bundles, list):
         return None
-    storage = conf.get("dag_processor", "dag_bundle_storage_path", fallback="")
-    places = Path(near).resolve().parts
+    file = Path(near).resolve()
     for bundle in bundles:
         reference = (bundle.get("kwargs") or {}).get("tracking_ref") if isinstance(bundle, dict) else None
-        # every versioned bundle is checked out below a folder of its own name
-        if reference and bundle.get("name") in places and (not storage or str(Path(near).resolve()).startswith(storage)):
+        if reference and file.is_relative_to(get_bundle_base_folder(str(bundle.get("name"))).resolve()):
             return str(reference)
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ from airflow_chronon.core.readiness import check_shape, missing_ranges
 from airflow_chronon.core.requests import requested_run
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.runs import ModeRun, Run
+from airflow_chronon.core.settings_text import filled
 from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.engine.build import build_runner
 from airflow_chronon.engine.protocol import JobRequest, NothingToWrite, Runner
@@ -81,9 +83,8 @@ class ChrononOperator(_PlanOperator):
             self._take_turn(context, of)
         job = self._request(context, of)
         try:
-            settings = self._plan.settings
-            catalog = settings.catalog.of_table(job.table)
-            self._runner = build_runner(settings.runner.model_dump(), default_root=catalog.get("root"))
+            catalog = filled(self._plan.settings.catalog.of_table(job.table), os.environ)
+            self._runner = build_runner(self._runner_settings(), default_root=catalog.get("root"))
             self._runner.run(job, self.log.info)
         except NothingToWrite as error:
             raise AirflowSkipException(str(error)) from None
@@ -115,9 +116,7 @@ class ChrononOperator(_PlanOperator):
         """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""
         if self.max_active_tis_per_dag == 1:
             return  # Airflow itself runs one at a time
-        turn = Turn(
-            Claim(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.runs
-        )
+        turn = Turn(Claim(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.runs)
         try:
             server = find_airflow()
             if server is None:
@@ -130,23 +129,30 @@ class ChrononOperator(_PlanOperator):
             self.log.info("%s", in_words(ahead))
             self.defer(trigger=TurnTrigger(turn=turn.to_json()), method_name="execute")
 
+    def _runner_settings(self) -> dict[str, Any]:
+        """Filled in here, on the worker: secrets never stand in a serialised DAG."""
+        return filled(self._plan.settings.runner.model_dump(), os.environ)  # type: ignore[no-any-return]
+
     def _skip_if_outdated(self, context: Mapping[str, Any], of: ModeRun) -> None:
         """An old partition must not put old values in front of users: only the newest closed one goes online."""
         grid = self._plan.spec.grid
-        if self._job == UPLOAD_TO_KV and not request_of_context(context).is_scheduled and of.window.end < grid.floor(now()):
+        if (
+            self._job == UPLOAD_TO_KV
+            and not request_of_context(context).is_scheduled
+            and of.window.end < grid.floor(now())
+        ):
             raise AirflowSkipException("a newer partition has closed: its values are served, not older ones")
 
     def _request(self, context: Mapping[str, Any], of: ModeRun | None) -> JobRequest:
         plan, window = self._plan, of.window if of else None
-        given = (context["dag_run"].conf or {}).get("env")
         environment = job_environment(
             conf=str(plan.conf.key),
             mode=self._job,
             run_id=context["run_id"],
             window=window,
             partitions=plan.spec.labels(window.start, window.end) if window else (),
-            own=plan.settings.runner.environment,
-            given={str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else None,
+            own=_texts(self._runner_settings().get("env")),
+            given=_texts((context["dag_run"].conf or {}).get("env")),
         )
         return JobRequest(
             conf_type=plan.conf.key.conf_type.value,
@@ -158,6 +164,7 @@ class ChrononOperator(_PlanOperator):
             spec=plan.spec,
             window=window,
             environment=environment,
+            inputs=plan.dependencies.get(self._mode, ()),
         )
 
 
@@ -191,7 +198,9 @@ class LandedOperator(_PlanOperator):
     def _check(self, table: str, of: ModeRun) -> None:
         spec = self._plan.spec
         try:
-            listing = build_catalog(self._plan.settings.catalog.of_table(table)).list_partitions(table)
+            listing = build_catalog(filled(self._plan.settings.catalog.of_table(table), os.environ)).list_partitions(
+                table
+            )
             check_shape(table, spec.column, listing)
         except ChrononError as error:
             raise AirflowException(str(error)) from None
@@ -201,4 +210,11 @@ class LandedOperator(_PlanOperator):
             shown = ", ".join(str(each) for each in missing)
             problem = f"the job ended well, yet {table} lacks the partitions {shown}"
             remedy = "look at the job's log; does it write another table, label or column?"
-            raise AirflowException(str(ChrononError(Fault("C28", spec.column, problem, remedy), conf=str(self._plan.conf.key))))
+            raise AirflowException(
+                str(ChrononError(Fault("C28", spec.column, problem, remedy), conf=str(self._plan.conf.key)))
+            )
+
+
+def _texts(given: object) -> dict[str, str]:
+    """Variables as they were written, as text; anything but a mapping is none."""
+    return {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}

@@ -26,7 +26,9 @@ class _StartsDeferred(BaseOperator):
     template_fields = tuple(REQUEST_TEMPLATES)
     trigger_class: ClassVar[type[PartitionTrigger] | type[GateTrigger]]
 
-    def __init__(self, *, trigger_kwargs: dict[str, Any], trigger_timeout: timedelta | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *, trigger_kwargs: dict[str, Any], trigger_timeout: timedelta | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(retries=0, **kwargs)
         for name, template in REQUEST_TEMPLATES.items():
             setattr(self, name, template)

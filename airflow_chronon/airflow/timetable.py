@@ -17,7 +17,7 @@ from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, T
 from airflow.utils.types import DagRunType
 
 from airflow_chronon.airflow.clock import now
-from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime
+from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
 from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.manual import check_closed
 from airflow_chronon.core.runs import Run, RunSchedule
@@ -91,7 +91,9 @@ class PartitionTimetable(Timetable):
         run = None if end is None else self._runs.next_run(end - self._runs.spec.grid.interval, now())
         if run is None or run.end == end:
             return planned
-        return self._info(run, with_interval=planned.data_interval is not None)
+        # Airflow looks for a run that holds the planned logical date, not this one; a second holder ends the scheduler.
+        is_free = not _holds_logical_date(dag_model, _moment(run.window.start))
+        return self._info(run, with_interval=planned.data_interval is not None and is_free)
 
     def run_info_from_dag_run(self, *, dag_run: DagRun) -> DagRunInfo:
         """What the next run is worked out from: the newest *scheduled* run.
@@ -101,7 +103,9 @@ class PartitionTimetable(Timetable):
         if dag_run.run_type == DagRunType.SCHEDULED:
             return self._info_of_dag_run(dag_run)
         newest = _newest_scheduled(dag_run)
-        info = DagRunInfo(pendulum.instance(dag_run.run_after), None) if newest is None else self._info_of_dag_run(newest)
+        info = (
+            DagRunInfo(pendulum.instance(dag_run.run_after), None) if newest is None else self._info_of_dag_run(newest)
+        )
         if dag_run.run_type == DagRunType.MANUAL and dag_run.logical_date is not None:
             # only asked of a manual run when it holds the logical date of the next scheduled one
             return info._replace(data_interval=DataInterval.exact(pendulum.instance(dag_run.logical_date)))
@@ -111,7 +115,9 @@ class PartitionTimetable(Timetable):
         """One replay per closed partition that starts in ``[earliest, latest]``, both inclusive, whatever the schedule."""
         grid, spec = self._runs.spec.grid, self._runs.spec
         newest_start = grid.floor(now()) - grid.interval
-        for start in range(grid.ceil(from_datetime(earliest)), min(from_datetime(latest), newest_start) + 1, grid.interval):
+        for start in range(
+            grid.ceil(from_datetime(earliest)), min(from_datetime(latest), newest_start) + 1, grid.interval
+        ):
             # without an interval: Airflow allows one run per logical date, and a replay must work any number of times
             yield DagRunInfo(_moment(start + grid.interval), None, _moment(start), spec.label(start))
 
@@ -161,6 +167,19 @@ class PartitionTimetable(Timetable):
         return grid.floor(from_datetime(info.partition_date) + grid.interval)
 
 
+def _holds_logical_date(dag_model: DagModel, logical_date: datetime) -> bool:
+    """Whether a run of the DAG, of whatever kind, has this logical date already: Airflow allows each once."""
+    from airflow.models.dagrun import DagRun as Model
+    from sqlalchemy import select
+    from sqlalchemy.orm import object_session
+
+    session = object_session(dag_model)
+    if session is None:
+        return False
+    found = select(Model.id).where(Model.dag_id == dag_model.dag_id, Model.logical_date == logical_date).limit(1)
+    return session.scalar(found) is not None
+
+
 def _newest_scheduled(dag_run: DagRun) -> DagRun | None:
     from airflow.models.dagrun import DagRun as Model
     from sqlalchemy import select
@@ -183,4 +202,6 @@ def _newest_scheduled(dag_run: DagRun) -> DagRun | None:
 
 
 def _moment(instant: Instant) -> pendulum.DateTime:
-    return pendulum.from_timestamp(instant)
+    # built from its parts: pendulum.from_timestamp takes thirty times as long
+    at = to_datetime(instant)
+    return pendulum.DateTime(at.year, at.month, at.day, at.hour, at.minute, at.second, tzinfo=pendulum.UTC)

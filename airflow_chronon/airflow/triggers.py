@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Hashable
 from typing import Any, ClassVar
@@ -22,11 +23,11 @@ from airflow_chronon.airflow.run_request import REQUEST_TEMPLATES, request_of_fi
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import Wait, merged
-from airflow_chronon.core.instants import iso
-from airflow_chronon.core.readiness import Readiness
+from airflow_chronon.core.instants import Instant, from_datetime, iso
 from airflow_chronon.core.requests import requested_run
 from airflow_chronon.core.runs import Run, RunSchedule
 from airflow_chronon.core.settings import OnTimeout
+from airflow_chronon.core.settings_text import filled
 from airflow_chronon.core.watch import Question, Sighting, judge, look, questions_of
 from airflow_chronon.core.wire import dependency_from_json, schedule_from_json
 from airflow_chronon.core.words import run_in_words, wait_in_words
@@ -109,17 +110,31 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         """List the table once per poll, for ever."""
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
-        catalog = build_catalog(trigger.catalog)
-        while True:
-            sighting = await asyncio.to_thread(look, catalog, trigger.table, asked)
-            cls._sightings[key] = (time.monotonic(), sighting)
-            yield sighting
-            await asyncio.sleep(trigger.poll_seconds)
+        catalog = build_catalog(filled(trigger.catalog, os.environ))
+        try:
+            while True:
+                sighting = await asyncio.to_thread(look, catalog, trigger.table, asked)
+                cls._sightings[key] = (time.monotonic(), sighting)
+                yield sighting
+                await asyncio.sleep(trigger.poll_seconds)
+        finally:
+            cls._sightings.pop(key, None)  # nobody is left to read it: a large listing is not kept
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Sighting]) -> AsyncIterator[TriggerEvent]:
-        """Judge every sighting until the wait is over or its time is up."""
-        said = ""
-        async for sighting in self._with_latest(shared_stream):
+        """Judge every sighting until the wait is over or its time is up, whichever is first.
+
+        A wait whose time was up while no triggerer ran still gets one look: what it waits for may have come meanwhile.
+        """
+        said, seconds = "", None
+        sightings = self._with_latest(shared_stream)
+        while True:
+            try:
+                sighting = await asyncio.wait_for(anext(sightings), seconds)
+            except StopAsyncIteration:
+                return
+            except asyncio.TimeoutError:  # before 3.11 no TimeoutError
+                yield self._out_of_time(said)
+                return
             try:
                 readiness = await asyncio.to_thread(judge, self._waits, sighting)
             except ChrononError as error:  # the table can never hold what is asked for
@@ -131,11 +146,9 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 self.log.log(30 if readiness.satisfied else 20, "%s", said)
             if readiness.satisfied:
                 self.log.info("%s is there", self.table)
-                yield TaskSuccessEvent(xcoms={"return_value": said} if said else None)
+                yield TaskSuccessEvent(xcoms={"return_value": readiness.reason} if readiness.reason else None)
                 return
-            if (late := self._timed_out(readiness)) is not None:
-                yield late
-                return
+            seconds = None if self._deadline is None else max(0, self._deadline - now())
 
     async def _with_latest(self, shared_stream: AsyncIterator[Sighting]) -> AsyncIterator[Sighting]:
         seen_at, sighting = self._sightings.get(self._stream_key(), (0.0, None))
@@ -175,13 +188,16 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         for wait in self._waits:
             self.log.info("waiting for %s", wait_in_words(wait))
 
-    def _timed_out(self, readiness: Readiness) -> TriggerEvent | None:
-        """The end of a wait whose deadline has passed. The deadline is kept in Airflow's database: a restart keeps it."""
+    @property
+    def _deadline(self) -> Instant | None:
+        """When the wait is over at the latest. It is kept in Airflow's database: a restart does not move it."""
         backstop = getattr(self, "timeout_after", None)
-        if backstop is None or now() < backstop.timestamp() - BACKSTOP_SECONDS:
-            return None
+        return None if backstop is None else from_datetime(backstop) - BACKSTOP_SECONDS
+
+    def _out_of_time(self, reason: str) -> TriggerEvent:
         skips = self.on_timeout == OnTimeout.SKIP.value
-        self.log.error("time is up, the run %s: %s", "is skipped" if skips else "fails", readiness.reason)
+        since = "" if self._deadline is None else f" since {iso(self._deadline)}"
+        self.log.error("time is up%s, the run %s: %s", since, "is skipped" if skips else "fails", reason)
         return TaskSkippedEvent() if skips else TaskFailedEvent()
 
 

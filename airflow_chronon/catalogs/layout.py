@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from airflow_chronon.core.labels import unescape_label
+from airflow_chronon.core.labels import COLUMN_NAME, unescape_label
 from airflow_chronon.core.listing import TableListing, TableState
 from airflow_chronon.errors import CatalogError, Fault
 
 SUCCESS_FILE = "_SUCCESS"
 
-_PARTITION_FOLDER = re.compile(r"\w[\w.-]*=")
+_PARTITION_FOLDER = re.compile(f"{COLUMN_NAME}=")
 _FOLDER_MARKER = "_$folder$"  # what Hadoop leaves in object stores for an empty folder
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.outputs import main_table
 from airflow_chronon.core.readiness import check_shape
 from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.settings_text import filled
 
 
 class Landings:
@@ -18,7 +21,7 @@ class Landings:
         """The labels of a table that the conf writes. Raises ``ChrononError`` when the catalog cannot tell."""
         if table not in self._seen:
             column = plan.spec.column
-            listing = build_catalog(plan.settings.catalog.of_table(table)).list_partitions(table)
+            listing = build_catalog(filled(plan.settings.catalog.of_table(table), os.environ)).list_partitions(table)
             check_shape(table, column, listing)
             self._seen[table] = listing.labels(column)
         return self._seen[table]

@@ -1,6 +1,6 @@
 """``airflow-chronon``: the entry point and the commands that look at confs only.
 
-JSON goes to stdout, everything else to stderr; exit codes are 0 good, 1 findings, 2 usage.
+Results go to stdout, problems to stderr; exit codes are 0 good, 1 findings, 2 usage.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
 from airflow_chronon.core.runs import Run
 from airflow_chronon.errors import ChrononError
 
+
 def check(options: argparse.Namespace) -> int:
     """``check``: every conf is ok, or each broken rule with its remedy."""
     root = open_root(options.root)
@@ -39,9 +40,9 @@ def check(options: argparse.Namespace) -> int:
 
 def explain(options: argparse.Namespace) -> int:
     """``explain``: the runs whose first fire lies in a window, or those that an outage leaves to create."""
-    between = options.start is not None and options.end is not None
-    recovery = options.after is not None and options.now is not None
-    if between == recovery:
+    given = {name for name in ("start", "end", "after", "now") if getattr(options, name) is not None}
+    between = given == {"start", "end"}
+    if not between and given != {"after", "now"}:
         print("explain: give --from and --to, or --after and --now", file=sys.stderr)
         return USAGE
     if between and options.end <= options.start:
@@ -63,8 +64,15 @@ def explain(options: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command("check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, FORMAT), check),
-    Command("explain", "show the runs of confs: fires, partitions, waits", (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT), explain),
+    Command(
+        "check", "say of every conf whether it is good, else each broken rule with its remedy", (ROOT, FORMAT), check
+    ),
+    Command(
+        "explain",
+        "show the runs of confs: fires, partitions, waits",
+        (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT),
+        explain,
+    ),
     PARTITIONS,
     BACKFILL,
 )

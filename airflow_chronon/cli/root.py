@@ -17,10 +17,8 @@ GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
 
 
 def open_root(path: str) -> ConfRoot:
-    """The conf root, with the branch and the warehouse that Airflow's environment names."""
-    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
-    branch = os.environ.get("AIRFLOW__CHRONON__BRANCH")
-    return read_conf_root(Path(path), environ=os.environ, branch=branch, warehouse=str(home / "warehouse"))
+    """The conf root, on the branch that Airflow's environment names."""
+    return read_conf_root(Path(path), environ=os.environ, branch=os.environ.get("AIRFLOW__CHRONON__BRANCH"))
 
 
 def open_plan(root: ConfRoot, conf: str) -> tuple[ConfPlan, dict[str, Verdict]]:

@@ -31,7 +31,9 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise ChrononError(Fault("input", "CONF", f"{text!r} is the name of {' and of '.join(found)}", "write type/name"))
+        raise ChrononError(
+            Fault("input", "CONF", f"{text!r} is the name of {' and of '.join(found)}", "write type/name")
+        )
     near = get_close_matches(text, [*verdicts, *by_name], n=3, cutoff=0.5)
     remedy = f"did you mean {' or '.join(near)}?" if near else "airflow-chronon check lists what is there"
     raise ChrononError(Fault("input", "CONF", f"no conf is called {text!r}", remedy))

@@ -32,7 +32,9 @@ def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:
     good = sum(isinstance(verdict, ConfPlan) for verdict in verdicts.values())
     bad = sum(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
     warned = sum(bool(verdict.warnings) for verdict in verdicts.values() if isinstance(verdict, ConfPlan))
-    lines.append(f"{good} good, {warned} of them with warnings; {bad} rejected; {len(verdicts) - good - bad} elsewhere: {root.path}")
+    lines.append(
+        f"{good} good, {warned} of them with warnings; {bad} rejected; {len(verdicts) - good - bad} elsewhere: {root.path}"
+    )
     return "\n".join(lines)
 
 

@@ -33,7 +33,9 @@ class Cron:
     """Five cron fields in the sense of croniter, in UTC. Raises :class:`IllegalCron` when built from anything else."""
 
     text: str
-    times: tuple[int, ...] = field(init=False, repr=False, compare=False)  #: the fires of a day, in seconds after midnight
+    times: tuple[int, ...] = field(
+        init=False, repr=False, compare=False
+    )  #: the fires of a day, in seconds after midnight
     every_day: bool = field(init=False, repr=False, compare=False)  #: whether no day field restricts it
 
     def __post_init__(self) -> None:

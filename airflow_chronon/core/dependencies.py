@@ -50,7 +50,7 @@ class PartitionRange:
     last: PartitionKey
 
     def __str__(self) -> str:
-        return f"{self.first or 'the beginning'} to {self.last}"
+        return self.last if self.first == self.last else f"{self.first or 'the beginning'} to {self.last}"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ class TableDependency:
     binding: Binding = Binding.WHOLE
     grid: PartitionGrid | None = None  #: for snapshots: the grid that they are taken on
     lag: int = 0  #: seconds by which the window is moved back
-    reach: int | None = 0  #: seconds that the range reaches further back; None: without bound, negative: it starts later
+    reach: int | None = (
+        0  #: seconds that the range reaches further back; None: without bound, negative: it starts later
+    )
     cut: CutOffs = CutOffs()
     is_cumulative: bool = False  #: only the newest label is needed
     sub: tuple[str, ...] = ()
@@ -155,7 +157,9 @@ class TableDependency:
             starts = [s for s in grid.starts(start, end) if s + grid.interval <= end]
             starts = starts or [grid.floor(end) - grid.interval]
             first, bound = self.cut.start, self.cut.end
-            starts = [s for s in starts if (first is None or s + grid.interval > first) and (bound is None or s < bound)]
+            starts = [
+                s for s in starts if (first is None or s + grid.interval > first) and (bound is None or s < bound)
+            ]
         else:
             starts = list(grid.starts(start, cut_end))
         if starts or (self.reach is not None and self.reach <= 0):

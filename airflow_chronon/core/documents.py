@@ -37,7 +37,9 @@ class Environment(IntEnum):
 
 
 class _Document(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="ignore", frozen=True, protected_namespaces=(), defer_build=True
+    )
 
 
 class TimeUnit(IntEnum):

@@ -37,10 +37,17 @@ class PartitionGrid:
         if self.interval not in _LEGAL:
             text = duration_text(self.interval)
             raise IllegalGrid(
-                Fault("C4", "partitionInterval", f"an interval of {text} does not tile a day", f"use {_LEGAL_TEXT}")
+                Fault(
+                    "C4",
+                    "partitionInterval",
+                    f"an interval of {text} is none that a table may have",
+                    f"use {_LEGAL_TEXT}",
+                )
             )
         if not 0 <= self.offset < self.interval:
-            text = f"an offset of {duration_text(self.offset)} does not fit an interval of {duration_text(self.interval)}"
+            text = (
+                f"an offset of {duration_text(self.offset)} does not fit an interval of {duration_text(self.interval)}"
+            )
             raise IllegalGrid(Fault("C5", "partitionOffset", text, "choose 0 <= offset < interval"))
 
     def __str__(self) -> str:

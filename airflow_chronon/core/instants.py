@@ -17,7 +17,7 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
 #: The instants that people may name: the years 1970 to 2199.
-SCHEDULABLE = range(0, 7_258_118_400)
+SCHEDULABLE = range(7_258_118_400)
 
 
 def to_datetime(instant: Instant) -> datetime:

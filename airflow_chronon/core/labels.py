@@ -14,15 +14,21 @@ from typing import NewType
 from urllib.parse import quote, unquote
 
 from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import Instant, from_datetime, iso, to_datetime
+from airflow_chronon.core.instants import DAY, HOUR, Instant, from_datetime, iso, to_datetime
 from airflow_chronon.errors import ChrononError, Fault
 
 #: A label that was written by, or checked against, a table's own spec.
 PartitionKey = NewType("PartitionKey", str)
 
+#: What a partition column may be called: it stands before the ``=`` of a folder's name.
+COLUMN_NAME = r"\w[\w.-]*"
+
 _DAILY, _MINUTE_SHAPED = "yyyy-MM-dd", "yyyy-MM-dd-HH-mm"
 _Y2K, _YEAR_2 = 946_684_800, -62_104_060_800
-_TOKEN = re.compile(r"(?P<quoted>'(?:[^']|'')*')|(?P<letters>([A-Za-z])\3*)|(?P<reserved>[\[\]{}#'])|(?P<literal>.)", re.S)
+_DIGITS = "0123456789"
+_TOKEN = re.compile(
+    r"(?P<quoted>'(?:[^']|'')*')|(?P<letters>([A-Za-z])\3*)|(?P<reserved>[\[\]{}#'])|(?P<literal>.)", re.S
+)
 _FIELDS = {"y": "year", "M": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
 _WIDTHS = {"y": (2, 4), "M": (1, 2), "d": (1, 2), "H": (1, 2), "m": (1, 2), "s": (1, 2)}
 
@@ -44,7 +50,7 @@ class PartitionFormat:
     """A Java date pattern. Encoding and decoding are inverse for every instant in whole minutes.
 
     Raises :class:`IllegalFormat` for a letter outside ``y M d H m s``, ``MMM`` and longer runs included, an open quote,
-    a reserved sign, no year, month or day, and a one-letter field that runs into the next digits: its end cannot be told.
+    a reserved sign, no year, month or day, and two one-letter fields in one run of digits: their ends cannot be told.
     """
 
     pattern: str
@@ -61,19 +67,19 @@ class PartitionFormat:
             if token["reserved"]:
                 raise _illegal_format(self.pattern, f"{token[0]!r} is reserved or an open quote", "quote it: '…'")
             if run is None:
-                literal = token["literal"] if quoted is None else ("'" if quoted == "''" else quoted[1:-1].replace("''", "'"))
-                if open_ended and literal[:1].isdigit():
-                    raise self._runs_together(open_ended)
+                literal = (
+                    token["literal"] if quoted is None else ("'" if quoted == "''" else quoted[1:-1].replace("''", "'"))
+                )
                 template += literal.replace("{", "{{").replace("}", "}}")
                 regex += re.escape(literal)
-                open_ended = "" if literal else open_ended
+                open_ended = "" if literal.strip(_DIGITS) else open_ended  # a sign ends a run of digits
                 continue
             letter, width = run[0], len(run)
             if letter not in _FIELDS or width not in _WIDTHS[letter]:
                 raise _illegal_format(self.pattern, f"{run!r} is not supported", "use yyyy or yy, MM, dd, HH, mm, ss")
-            if open_ended:
-                raise self._runs_together(open_ended)
-            open_ended = run if width == 1 else ""
+            if open_ended and width == 1:
+                raise self._runs_together(open_ended, run)
+            open_ended = run if width == 1 else open_ended
             name = f"{_FIELDS[letter]}{len(letters)}"
             short_year = run == "yy"
             two_digit_year |= short_year
@@ -82,7 +88,9 @@ class PartitionFormat:
             letters.append(letter)
         missing = [_FIELDS[letter] for letter in "yMd" if letter not in letters]
         if missing:
-            raise _illegal_format(self.pattern, f"it holds no {' and no '.join(missing)}", "a label must hold year, month and day")
+            raise _illegal_format(
+                self.pattern, f"it holds no {' and no '.join(missing)}", "a label must hold year, month and day"
+            )
         for name_, value in (
             ("_template", template),
             ("_regex", re.compile(regex)),
@@ -91,8 +99,9 @@ class PartitionFormat:
         ):
             object.__setattr__(self, name_, value)
 
-    def _runs_together(self, run: str) -> IllegalFormat:
-        return _illegal_format(self.pattern, f"{run!r} runs into the digits after it", f"write {run * 2!r} or put a sign between them")
+    def _runs_together(self, one: str, other: str) -> IllegalFormat:
+        problem = f"{one!r} and {other!r} stand in one run of digits, so that nobody can tell where each of them ends"
+        return _illegal_format(self.pattern, problem, f"write {one * 2!r}, or put a sign between them")
 
     def __str__(self) -> str:
         return self.pattern
@@ -101,9 +110,19 @@ class PartitionFormat:
         """Write an instant. Raises :class:`IllegalLabel` for a year outside 2000 to 2099 under ``yy``."""
         at = to_datetime(instant)
         if self._two_digit_year and not 2000 <= at.year <= 2099:
-            raise IllegalLabel(Fault("C7", "partition_key", f"the year {at.year} has no two-digit form in {self.pattern!r}", "use yyyy"))
+            raise IllegalLabel(
+                Fault(
+                    "C7", "partition_key", f"the year {at.year} has no two-digit form in {self.pattern!r}", "use yyyy"
+                )
+            )
         return self._template.format(
-            year=at.year, short_year=at.year % 100, month=at.month, day=at.day, hour=at.hour, minute=at.minute, second=at.second
+            year=at.year,
+            short_year=at.year % 100,
+            month=at.month,
+            day=at.day,
+            hour=at.hour,
+            minute=at.minute,
+            second=at.second,
         )
 
     @property
@@ -127,7 +146,14 @@ class PartitionFormat:
                 return from_datetime(datetime(**values, tzinfo=timezone.utc))
             except ValueError:
                 pass
-        raise IllegalLabel(Fault("C7", "partition_key", f"{label!r} is not in the format {self.pattern!r}", "write it like " + self.example()))
+        raise IllegalLabel(
+            Fault(
+                "C7",
+                "partition_key",
+                f"{label!r} is not in the format {self.pattern!r}",
+                "write it like " + self.example(),
+            )
+        )
 
     def example(self) -> str:
         return self.encode(1_767_225_600)  # 2026-01-01T00:00Z
@@ -166,15 +192,23 @@ class PartitionSpec:
     column: str = "ds"
 
     def __post_init__(self) -> None:
+        if re.fullmatch(COLUMN_NAME, self.column) is None:
+            problem = f"{self.column!r} cannot be the name of a partition column"
+            remedy = "use letters, digits, underscores, dots and dashes"
+            raise IllegalFormat(Fault("C7", "partitionColumn", problem, remedy))
         needed = set()
-        if self.grid.interval % 86400 or self.grid.offset:
+        if self.grid.interval % DAY or self.grid.offset:
             needed.add("H")
-        if self.grid.interval % 3600 or self.grid.offset % 3600:
+        if self.grid.interval % HOUR or self.grid.offset % HOUR:
             needed.add("m")
         missing = sorted(needed - self.format.letters)
         if missing:
             names = " and ".join(f"{_FIELDS[letter]}s" for letter in missing)
-            raise _illegal_format(self.format.pattern, f"it holds no {names}, which the grid {self.grid} needs", f"use {default_pattern(self.grid)!r}")
+            raise _illegal_format(
+                self.format.pattern,
+                f"it holds no {names}, which the grid {self.grid} needs",
+                f"use {default_pattern(self.grid)!r}",
+            )
 
     def label(self, start: Instant) -> PartitionKey:
         """The label of the partition that starts at ``start``. Raises :class:`IllegalLabel` off the grid."""
@@ -196,4 +230,11 @@ class PartitionSpec:
     def _off_grid(self, shown: str, instant: Instant) -> IllegalLabel:
         below = self.grid.floor(instant)
         nearest = f"{self.format.encode(below)} or {self.format.encode(below + self.grid.interval)}"
-        return IllegalLabel(Fault("C7", "partition_key", f"{shown} is not a boundary of the grid {self.grid}", f"the nearest labels are {nearest}"))
+        return IllegalLabel(
+            Fault(
+                "C7",
+                "partition_key",
+                f"{shown} is not a boundary of the grid {self.grid}",
+                f"the nearest labels are {nearest}",
+            )
+        )

@@ -48,5 +48,7 @@ class TableListing:
         landed = frozenset(p[column] for p in self.partitions if column in p)
         for spec in sub:
             pairs = [tuple(pair.split("=", 1)) for pair in spec.split("/") if "=" in pair]
-            landed &= frozenset(p[column] for p in self.partitions if column in p and all(p.get(k) == v for k, v in pairs))
+            landed &= frozenset(
+                p[column] for p in self.partitions if column in p and all(p.get(k) == v for k, v in pairs)
+            )
         return landed

@@ -49,7 +49,9 @@ def read_range(start: str, end: str, spec: PartitionSpec, *, now: Instant) -> Ti
     Raises :class:`IllegalPartition` for a range that is inverted or holds a partition that has not closed by ``now``.
     """
     first, last = read_start(start, spec), read_end(end, spec)
-    if last < first:
+    (typed_first, from_day), (typed_last, to_day) = _read(start, spec, "start_ds"), _read(end, spec, "end_ds")
+    # two days in the wrong order may share a partition of a shifted grid
+    if last < first or (from_day and to_day and typed_last < typed_first):
         raise _refused("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
     window = TimeWindow(first, last + spec.grid.interval)
     check_closed(window, spec, now=now, field="end_ds")
@@ -61,7 +63,7 @@ def check_closed(window: TimeWindow, spec: PartitionSpec, *, now: Instant, field
     if window.end > now:
         label = spec.label(window.end - spec.grid.interval)
         newest = spec.label(spec.grid.floor(now) - spec.grid.interval)
-        raise _refused(field, f"partition {label} closes at {iso(window.end)}", f"the newest closed one is {newest}")
+        raise _refused(field, f"partition {label} has not closed at {iso(now)}", f"the newest closed one is {newest}")
 
 
 def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
@@ -112,4 +114,6 @@ def _on_grid(instant: Instant, text: str, spec: PartitionSpec, field: str) -> In
         return instant
     below = spec.grid.floor(instant)
     nearest = f"{spec.label(below)} or {spec.label(below + spec.grid.interval)}"
-    raise _refused(field, f"{text!r} is not a boundary of the grid {spec.grid}", f"the nearest partitions are {nearest}")
+    raise _refused(
+        field, f"{text!r} is not a boundary of the grid {spec.grid}", f"the nearest partitions are {nearest}"
+    )

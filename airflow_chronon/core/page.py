@@ -38,12 +38,21 @@ def conf_page(plan: ConfPlan, *, dag_ids: Mapping[ConfKey, str], consumers: Iter
         f"### {conf.key}",
         _table(
             ("table", "grid", "labels", "version"),
-            [(f"`{conf.table}`", str(plan.spec.grid), f"`{plan.spec.column}` as `{plan.spec.format}`", conf.version or "none")],
+            [
+                (
+                    f"`{conf.table}`",
+                    str(plan.spec.grid),
+                    f"`{plan.spec.column}` as `{plan.spec.format}`",
+                    conf.version or "none",
+                )
+            ],
         ),
         "#### Schedule",
         _schedule(plan),
         "#### Reads",
-        _table(("table", "labels", "how", "reaches back", "lag"), [_dependency(d) for d in _all(plan)]) if any(_all(plan)) else "Nothing.",
+        _table(("table", "labels", "how", "reaches back", "lag"), [_dependency(d) for d in _all(plan)])
+        if any(_all(plan))
+        else "Nothing.",
         _neighbours("Producers", plan.producers, dag_ids),
         _neighbours("Consumers", sorted(consumers, key=str), dag_ids),
         "#### Runs of a reference week",
@@ -77,9 +86,8 @@ def _all(plan: ConfPlan) -> tuple[TableDependency, ...]:
 
 
 def _dependency(each: TableDependency) -> tuple[str, ...]:
-    if each.spec is None:
-        labels = f"none: by the newest `{each.column}`"
-    else:
+    labels = f"none: by the newest `{each.column}`"
+    if each.spec is not None:
         labels = f"{each.spec.grid}, `{each.column}` as `{each.spec.format}`"
     reach = "without bound" if each.reach is None else duration_text(each.reach) if each.reach > 0 else "-"
     return f"`{each.table}`", labels, _BINDINGS[each.binding], reach, duration_text(each.lag) if each.lag else "-"

@@ -28,8 +28,9 @@ class ProducerIndex:
         self._by_table: dict[str, list[Conf]] = defaultdict(list)
         self._by_bare_name: dict[str, list[tuple[Conf, str]]] = defaultdict(list)
         for conf in confs:
+            own = conf.table
             for suffix in _SUFFIXES:
-                table = conf.table + suffix
+                table = own + suffix
                 self._by_table[table].append(conf)
                 self._by_bare_name[table.rpartition(".")[2]].append((conf, table))
 

@@ -78,7 +78,9 @@ def first_landed(spec: PartitionSpec, landed: frozenset[str]) -> Instant | None:
     return oldest
 
 
-def missing_ranges(spec: PartitionSpec, first: Instant, last: Instant, landed: frozenset[str]) -> tuple[PartitionRange, ...]:
+def missing_ranges(
+    spec: PartitionSpec, first: Instant, last: Instant, landed: frozenset[str]
+) -> tuple[PartitionRange, ...]:
     """The ranges of labels between the starts ``first`` and ``last``, both inclusive, that have not landed."""
     ranges: list[PartitionRange] = []
     opened: PartitionKey | None = None
@@ -103,7 +105,9 @@ def newest_ready(wait: Wait, newest: Instant | None) -> Readiness:
         return Readiness(False, f"{wait.table} holds no {wait.column} yet, needed up to {iso(wait.until)}")
     if newest >= wait.until:
         return Readiness(True)
-    return Readiness(False, f"the newest {wait.column} of {wait.table} is {iso(newest)}, needed up to {iso(wait.until)}")
+    return Readiness(
+        False, f"the newest {wait.column} of {wait.table} is {iso(newest)}, needed up to {iso(wait.until)}"
+    )
 
 
 def expression_ready(wait: Wait, value: bool | str | int | float | None) -> Readiness:

@@ -101,7 +101,6 @@ class Resolver:
 
     conf: Conf
     tree: ConfTree
-    lookback: Lookback | None = None  #: None: require for what the tree writes, warn for the rest (C17)
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
@@ -112,7 +111,9 @@ class Resolver:
         resolved = self.loose(reference, slice_grid=grid)
         if self._lacks_a_grid(reference):
             problem = f"{reference.name} declares no partition_interval and feeds a grid of {grid}"
-            self.faults.append(Fault("C14", reference.where, problem, "declare its partition_interval, or time_partitioned"))
+            self.faults.append(
+                Fault("C14", reference.where, problem, "declare its partition_interval, or time_partitioned")
+            )
             return None
         if resolved is None or resolved.spec is None:
             return resolved
@@ -131,9 +132,16 @@ class Resolver:
         try:
             if reference.is_time_partitioned:
                 column = reference.column or reference.owner.common(PARTITION_COLUMN) or "ds"
-                cut = self._cut_offs(reference, PartitionSpec(slice_grid, partition_format(default_pattern(slice_grid))))
+                cut = self._cut_offs(
+                    reference, PartitionSpec(slice_grid, partition_format(default_pattern(slice_grid)))
+                )
                 return ResolvedDependency(
-                    reference.name, column, cut=cut, lag=reference.lag, expression=reference.expression, field=reference.where
+                    reference.name,
+                    column,
+                    cut=cut,
+                    lag=reference.lag,
+                    expression=reference.expression,
+                    field=reference.where,
                 )
             producer = self._producer(reference)
             spec = self._external_spec(reference) if producer is None else self._produced_spec(reference, producer)
@@ -147,7 +155,7 @@ class Resolver:
                 is_cumulative=reference.is_cumulative,
                 sub=reference.all_sub,
                 expression=reference.expression,
-                policy=self.lookback or (Lookback.REQUIRE if producer else Lookback.WARN),
+                policy=Lookback.REQUIRE if producer else Lookback.WARN,  # C17's defaults; settings come later
                 field=reference.where,
                 is_produced=producer is not None,
             )
@@ -203,10 +211,11 @@ class Resolver:
         declared = reference.interval
         if declared == DAY and reference.day_is_default:
             if not own.grid.is_legacy_daily:
-                problem = f"{reference.name} is written on a grid of {own.grid} by {producer.conf.key}; the dependency's 1d is the compiler's default"
+                written = f"{reference.name} is written on a grid of {own.grid} by {producer.conf.key}"
+                problem = f"{written}; the dependency's 1d is the compiler's default"
                 self._warn("C15", reference.where, problem, "refer to it through the producer's .table")
         elif declared is not None and (declared, reference.offset or 0) != (own.grid.interval, own.grid.offset):
-            shown = f"{duration_text(declared)}@{duration_text(reference.offset or 0)}"
+            shown = duration_text(declared) + (f"@{duration_text(reference.offset)}" if reference.offset else "")
             problem = f"the declared grid {shown} contradicts its producer {producer.conf.key}, which writes {own.grid}"
             raise ChrononError(Fault("C15", reference.where, problem, "refer to it through the producer's .table"))
         pattern = partition_format(reference.format) if reference.format else own.format
@@ -220,7 +229,9 @@ class Resolver:
             if reference.end_cut_off:
                 last, end = _cut_off(reference.end_cut_off, spec)
                 if last < spec.format.earliest:
-                    problem = f"the cut-off {reference.end_cut_off!r} has no label in the format {spec.format.pattern!r}"
+                    problem = (
+                        f"the cut-off {reference.end_cut_off!r} has no label in the format {spec.format.pattern!r}"
+                    )
                     raise ChrononError(Fault("C16", "", problem, "choose a later one"))
         except ChrononError as error:  # the other rules of this table are still checked
             self._fault(reference, error.fault)

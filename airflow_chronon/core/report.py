@@ -57,7 +57,12 @@ def wait_json(wait: Wait) -> dict[str, Any]:
         return {"table": wait.table, "expression": wait.expression}
     if wait.until is not None:
         return {"table": wait.table, "column": wait.column, "until": iso(wait.until)}
-    entry: dict[str, Any] = {"table": wait.table, "column": wait.column, "labels": list(wait.labels), "sub": list(wait.sub)}
+    entry: dict[str, Any] = {
+        "table": wait.table,
+        "column": wait.column,
+        "labels": list(wait.labels),
+        "sub": list(wait.sub),
+    }
     if wait.lookback is not None:
         entry["lookback"] = {"from": wait.lookback.first, "to": wait.lookback.last}
     return entry

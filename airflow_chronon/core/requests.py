@@ -59,7 +59,9 @@ def _whole_partitions(window: TimeWindow, spec: PartitionSpec, now: Instant) -> 
         if not spec.grid.is_boundary(instant):
             below = spec.grid.floor(instant)
             nearest = f"the nearest are {iso(below)} and {iso(below + spec.grid.interval)}"
-            problem = f"the data interval {window} is not whole partitions: {iso(instant)} is no boundary of {spec.grid}"
+            problem = (
+                f"the data interval {window} is not whole partitions: {iso(instant)} is no boundary of {spec.grid}"
+            )
             raise IllegalPartition(Fault("C27", "data interval", problem, nearest))
     check_closed(window, spec, now=now, field="data interval")
     return window

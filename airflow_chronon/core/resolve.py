@@ -85,9 +85,17 @@ class _Draft:
     faults: list[Fault]
 
 
-def resolve(tree: ConfTree, settings: Settings, *, branch: str = "main") -> dict[str, Verdict]:
-    """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it."""
-    drafts = {key: _draft(conf, tree, settings) for key, conf in tree.confs.items()}
+def resolve(
+    tree: ConfTree, settings: Settings, *, branch: str = "main", wanted: str | None = None
+) -> dict[str, Verdict]:
+    """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it.
+
+    With ``wanted``, a DAG id, only the confs of that id are judged, and cycles through other confs are not looked
+    for: a task starts, and its DAG was good when it was parsed.
+    """
+    confs = tree.confs.items()
+    judged = {key: conf for key, conf in confs if wanted is None or _dag_id(conf, settings, branch) == wanted}
+    drafts = {key: _guarded_draft(conf, tree) for key, conf in judged.items()}
     reads = {
         key: tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges if not edge.looks_back))
         for key, draft in drafts.items()
@@ -106,11 +114,24 @@ def resolve(tree: ConfTree, settings: Settings, *, branch: str = "main") -> dict
             verdicts[str(key)] = _plan(draft, tree, settings, branch)
         except Rejected as error:
             verdicts[str(key)] = RejectedConf(str(key), conf.file, error.faults)
+        except Exception as error:  # what nobody foresaw in one conf must not cost the others
+            verdicts[str(key)] = RejectedConf(str(key), conf.file, (_unforeseen(error),))
     return _without_shared_ids(verdicts)
 
 
-def _draft(conf: Conf, tree: ConfTree, settings: Settings) -> _Draft:
-    resolver = Resolver(conf, tree, settings.lookback)
+def _unforeseen(error: Exception) -> Fault:
+    return Fault("input", "", f"it cannot be judged: {type(error).__name__}: {error}", "report this with the conf")
+
+
+def _guarded_draft(conf: Conf, tree: ConfTree) -> _Draft:
+    try:
+        return _draft(conf, tree)
+    except Exception as error:  # as in resolve()
+        return _Draft(conf, Resolver(conf, tree), {}, {}, [_unforeseen(error)])
+
+
+def _draft(conf: Conf, tree: ConfTree) -> _Draft:
+    resolver = Resolver(conf, tree)
     draft = _Draft(conf, resolver, {}, {}, [])
     try:
         grid = conf.spec.grid
@@ -128,8 +149,11 @@ def _draft(conf: Conf, tree: ConfTree, settings: Settings) -> _Draft:
     if conf.key.conf_type is not ConfType.JOIN:
         for dependency in draft.dependencies.get(Mode.BACKFILL, ()):
             if dependency.spec and dependency.reach and dependency.reach % dependency.spec.grid.interval:
-                problem = f"{dependency.table}: the range does not begin on a partition of {dependency.spec.grid}: every partition it touches is read"
-                resolver.warnings.append(Fault("C16", dependency.field, problem, f"use multiples of {grid} where it can be"))
+                uneven = f"the range does not begin on a partition of {dependency.spec.grid}"
+                problem = f"{dependency.table}: {uneven}: every partition it touches is read"
+                resolver.warnings.append(
+                    Fault("C16", dependency.field, problem, f"use multiples of {grid} where it can be")
+                )
     return draft
 
 
@@ -150,20 +174,14 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         schedules[mode] = ModeSchedule(schedule, newest)
     enabled = schedules if effective.enabled else {}
     dependencies = draft.dependencies
-    if effective.lookback is not None and effective.lookback is not settings.lookback:
+    if effective.lookback is not None:
         dependencies = {
             mode: tuple(replace(dependency, policy=effective.lookback) for dependency in found)
             for mode, found in dependencies.items()
         }
     return ConfPlan(
         conf,
-        dag_id(
-            conf.key,
-            name=conf.name_without_version,
-            version=conf.version,
-            branch=branch,
-            default_branch=settings.default_branch,
-        ),
+        _dag_id(conf, settings, branch),
         tags(conf, grid=conf.spec.grid, modes=tuple(enabled), branch=branch),
         conf.spec,
         RunSchedule(conf.spec, enabled, catch_up, tuple(dependencies)),
@@ -174,11 +192,18 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
     )
 
 
+def _dag_id(conf: Conf, settings: Settings, branch: str) -> str:
+    name, version = conf.name_without_version, conf.version
+    return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=settings.default_branch)
+
+
 def _shared_table(conf: Conf, tree: ConfTree) -> Iterable[Fault]:
     others = [str(other.key) for other in tree.producers.writers(conf.table) if other.key != conf.key]
     if others:
         problem = f"{' and '.join(others)} writes the table {conf.table} too"
-        yield Fault("C28", "metaData.name", problem, "rename one of them: two writers of one table overwrite each other")
+        yield Fault(
+            "C28", "metaData.name", problem, "rename one of them: two writers of one table overwrite each other"
+        )
 
 
 def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
@@ -205,7 +230,9 @@ def _catch_up(conf: Conf, settings: ConfSettings, faults: list[Fault]) -> CatchU
             faults.append(replace(error.fault, rule="C29"))
             return None
 
-    found = CatchUp(settings.catchup, settings.max_catchup_runs, bound("skip_to_date"), bound("start_date"), bound("end_date"))
+    found = CatchUp(
+        settings.catchup, settings.max_catchup_runs, bound("skip_to_date"), bound("start_date"), bound("end_date")
+    )
     if found.enabled and settings.start_date is None:
         faults.append(Fault("C29", "catchup", "catch-up needs to know where the schedule begins", "set start_date"))
     if found.start is not None and found.end is not None and found.end <= found.start:
@@ -225,8 +252,8 @@ def _without_shared_ids(verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
             verdict = verdicts[key]
             assert isinstance(verdict, ConfPlan)
             others = " and ".join(other for other in keys if other != key)
-            fault = Fault("C26", "metaData.name", f"its DAG id {shared!r} is also that of {others}", "rename one of them")
+            fault = Fault(
+                "C26", "metaData.name", f"its DAG id {shared!r} is also that of {others}", "rename one of them"
+            )
             verdicts[key] = RejectedConf(key, verdict.conf.file, (fault,))
     return verdicts
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, TypeAlias
@@ -73,7 +74,7 @@ Bound: TypeAlias = Annotated[str, BeforeValidator(_bound)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class SensorSettings(_Strict):
@@ -97,40 +98,40 @@ class TaskDefaults(_Strict):
 class TableCatalog(BaseModel):
     """A catalog for the tables that match; its further keys are the catalog's own."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     match: str
-    kind: str = "filesystem"
 
 
 class CatalogSettings(BaseModel):
     """The default catalog, and others per table; further keys are the catalog's own."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     kind: str = "filesystem"
     tables: tuple[TableCatalog, ...] = ()
 
     def of_table(self, table: str) -> dict[str, Any]:
-        """What to build the catalog of ``table`` from: the first match, else the default."""
+        """What to build the catalog of ``table`` from: the first match over the default, else the default."""
+        default = self.model_dump(exclude={"tables"})
         for entry in self.tables:
             if fnmatchcase(table, entry.match):
-                return entry.model_dump(exclude={"match"})
-        return self.model_dump(exclude={"tables"})
+                return over(default, entry.model_dump(exclude={"match"}))
+        return default
 
 
 class RunnerSettings(BaseModel):
     """Who does the work; further keys are the runner's own."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
 
     kind: str = "local"
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """The job's own variables, which win over what is worked out for its run (H5)."""
-        env = (self.model_extra or {}).get("env")
-        return {str(name): str(value) for name, value in env.items()} if isinstance(env, dict) else {}
+
+def over(section: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
+    """A section with the keys of a later one laid over it; another ``kind`` keeps nothing of the first."""
+    is_other_kind = "kind" in later and later["kind"] != section.get("kind", later["kind"])
+    return dict(later) if is_other_kind else {**section, **later}
 
 
 class ConfSettings(_Strict):
@@ -187,13 +188,28 @@ class Settings(ConfSettings):
         layers.extend([override for override in self.overrides if override.applies_to(key, tags)][:1])
         if len(layers) == 1:
             return self
-        merged: dict[str, Any] = {}
-        for layer in layers:
-            merged |= {name: getattr(layer, name) for name in layer.model_fields_set & set(ConfSettings.model_fields)}
-        return ConfSettings.model_construct(**{**_defaults(), **merged})
+        return _merged(layers)
+
+    def with_override(self, override: Override) -> ConfSettings:
+        """What one override makes of the file's defaults."""
+        return _merged([self, override])
+
+
+def _merged(layers: Sequence[ConfSettings]) -> ConfSettings:
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for name in layer.model_fields_set & set(ConfSettings.model_fields):
+            merged[name] = _laid_over(merged.get(name), getattr(layer, name))
+    return ConfSettings.model_construct(**{**_defaults(), **merged})
+
+
+def _laid_over(earlier: Any, later: Any) -> Any:
+    """A later value over an earlier one; sections key by key."""
+    if not (isinstance(earlier, BaseModel) and isinstance(later, BaseModel)):
+        return later
+    given = [each.model_dump(exclude_unset=True) for each in (earlier, later)]
+    return type(later).model_validate(over(*given))
 
 
 def _defaults() -> dict[str, Any]:
     return {name: field.get_default(call_default_factory=True) for name, field in ConfSettings.model_fields.items()}
-
-

@@ -15,6 +15,8 @@ from airflow_chronon.errors import Fault, Rejected
 
 _Path = tuple[str | int, ...]
 _Model = TypeVar("_Model", bound=ConfSettings)
+#: The sections that are filled in late, by :func:`filled`.
+_LATE = {"catalog", "runner"}
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
@@ -78,7 +80,9 @@ def _lines(node: yaml.Node, path: _Path, faults: list[Fault]) -> Iterator[tuple[
             below, line = (*path, key.value), key.start_mark.line + 1
             if key.value in seen:
                 where = f"line {line}, {_path_text(below)}"
-                faults.append(Fault("settings", where, f"the key stands on line {seen[key.value]} too", "remove one of them"))
+                faults.append(
+                    Fault("settings", where, f"the key stands on line {seen[key.value]} too", "remove one of them")
+                )
             seen[key.value] = line
             yield from _lines(value, below, faults)
             yield below, line
@@ -87,7 +91,9 @@ def _lines(node: yaml.Node, path: _Path, faults: list[Fault]) -> Iterator[tuple[
             yield from _lines(value, (*path, index), faults)
 
 
-def _expand(value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[_Path, int], faults: list[Fault]) -> Any:
+def _expand(
+    value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[_Path, int], faults: list[Fault]
+) -> Any:
     if isinstance(value, dict):
         return {key: _expand(item, environ, (*path, key), lines, faults) for key, item in value.items()}
     if isinstance(value, list):
@@ -99,7 +105,29 @@ def _expand(value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[
         if name not in environ and default is None:
             remedy = f"set {name}, or write ${{{name}:-a default}}"
             faults.append(Fault("settings", _where(path, lines), f"the environment has no {name}", remedy))
-    return _VARIABLE.sub(lambda match: environ.get(match["name"], match["default"] or ""), value)
+    return value if _LATE & {*path} else _filled(value, environ)
+
+
+def filled(value: Any, environ: Mapping[str, str]) -> Any:
+    """A setting with its ``${NAME}`` taken from ``environ``; what has neither a value nor a default is empty.
+
+    Catalogs and runners are filled in where they are opened: their secrets must not stand in a serialised DAG.
+    """
+    if isinstance(value, Mapping):
+        return {key: filled(item, environ) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [filled(item, environ) for item in value]
+    return _filled(value, environ) if isinstance(value, str) else value
+
+
+def _filled(text: str, environ: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda match: environ.get(match["name"], match["default"] or ""), text)
+
+
+def place_of(text: str, path: tuple[str | int, ...]) -> str:
+    """Where a key of a settings file stands, such as ``line 7, catalog.root``; the file must be readable."""
+    node = yaml.compose(text, Loader=_TextDates)
+    return _where(path, dict(_lines(node, (), [])) if node is not None else {})
 
 
 def _where(path: _Path, lines: Mapping[_Path, int]) -> str:

@@ -88,9 +88,13 @@ def tables_of(source: Source, *, where: str, owner: MetaData) -> Iterator[Source
     elif source.entities is not None:
         entities = source.entities
         at = f"{where}.entities.query"
-        yield SourceTable(Reference.of_query(entities.snapshot_table, entities.query, where=at, owner=owner), Role.SNAPSHOT)
+        yield SourceTable(
+            Reference.of_query(entities.snapshot_table, entities.query, where=at, owner=owner), Role.SNAPSHOT
+        )
         if entities.mutation_table:
-            yield SourceTable(Reference.of_query(entities.mutation_table, entities.query, where=at, owner=owner), Role.MUTATIONS)
+            yield SourceTable(
+                Reference.of_query(entities.mutation_table, entities.query, where=at, owner=owner), Role.MUTATIONS
+            )
     elif source.join_source is not None:
         table = table_of(source.join_source.join.meta_data)
         reference = Reference.of_query(table, source.join_source.query, where=f"{where}.joinSource.query", owner=owner)
@@ -110,7 +114,9 @@ def _of_group_by(resolver: Resolver, group_by: GroupBy) -> Iterator[TableDepende
         for table in tables_of(source, where=f"sources[{index}]", owner=group_by.meta_data):
             resolver.edge(table.reference)
             if table.role is Role.MUTATIONS:
-                resolver.loose(table.reference, slice_grid=resolver.conf.spec.grid)  # checked, but the snapshots hold it
+                resolver.loose(
+                    table.reference, slice_grid=resolver.conf.spec.grid
+                )  # checked, but the snapshots hold it
                 continue
             dependency = resolver.whole(table.reference)
             if dependency is not None:
@@ -130,7 +136,14 @@ def _of_staging_query(resolver: Resolver, query: StagingQuery) -> Iterator[Table
             end_cut_off=entry.end_cut_off,
         )
         if not reference.name:
-            resolver.faults.append(Fault("input", f"{where}.tableInfo.table", "the dependency names no table"))
+            resolver.faults.append(
+                Fault(
+                    "input",
+                    f"{where}.tableInfo.table",
+                    "the dependency names no table",
+                    "compile it again with zipline compile",
+                )
+            )
             continue
         named.add(reference.name)
         resolver.edge(reference)
@@ -146,7 +159,9 @@ def _reach(entry: TableDependencyInfo) -> int | None:
     return None if start is None else start - (seconds(entry.end_offset) or 0)
 
 
-_TEMPLATE = re.compile(r"\{\{\s*(?:(?P<plain>ds)|(?P<nodash>ds_nodash)|macros\.ds_add\(\s*ds\s*,\s*(?P<shift>[+-]?\d+)\s*\))\s*\}\}")
+_TEMPLATE = re.compile(
+    r"\{\{\s*(?:(?P<plain>ds)|(?P<nodash>ds_nodash)|macros\.ds_add\(\s*ds\s*,\s*(?P<shift>[+-]?\d+)\s*\))\s*\}\}"
+)
 
 
 def _dict_dependencies(resolver: Resolver, query: StagingQuery, named: set[str]) -> Iterator[TableDependency]:
@@ -183,7 +198,7 @@ def _from_spec(table: str, segments: list[str]) -> TableDependency | None:
     if "{{" not in value:
         return TableDependency(table, column, sub=sub, fixed_labels=(PartitionKey(value),))
     match = _TEMPLATE.fullmatch(value)
-    if match is None:
+    if match is None or len(match["shift"] or "") > 6:  # centuries away: no day of the calendar
         return None
     pattern = "yyyyMMdd" if match["nodash"] else "yyyy-MM-dd"
     spec = PartitionSpec(legacy_daily(), partition_format(pattern), column)

@@ -16,7 +16,8 @@ def run_in_words(run: Run | None, schedule: RunSchedule) -> str:
     if run is None:
         return NO_WINDOW
     modes = "; ".join(
-        f"{mode.value} writes {span(schedule.spec.labels(of.window.start, of.window.end))}" for mode, of in run.modes.items()
+        f"{mode.value} writes {span(schedule.spec.labels(of.window.start, of.window.end))}"
+        for mode, of in run.modes.items()
     )
     return f"partition {schedule.key_of(run)}, window {run.window}: {modes}"
 

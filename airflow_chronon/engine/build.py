@@ -23,7 +23,7 @@ def build_runner(settings: Mapping[str, object], *, default_root: str | None = N
 
 
 def _local(settings: Mapping[str, object], default_root: str | None) -> Runner:
-    faults = _unknown_keys(settings, allowed=("warehouse", "memory_limit", "threads"))
+    faults = _unknown_keys(settings, allowed=("warehouse", "memory_limit", "threads", "kv_store"))
     warehouse, memory, threads = (
         settings.get("warehouse", default_root),
         settings.get("memory_limit"),
@@ -36,6 +36,9 @@ def _local(settings: Mapping[str, object], default_root: str | None) -> Runner:
         faults.append(_fault("warehouse", message, "give a local folder, or use the command runner"))
     if memory is not None and not isinstance(memory, str):
         faults.append(_fault("memory_limit", f"{memory!r} is no amount of memory", "write it like 2GB"))
+    store = settings.get("kv_store")
+    if store is not None and (not isinstance(store, str) or not store.strip() or "://" in store):
+        faults.append(_fault("kv_store", f"{store!r} is no file of this machine", "give the path of an SQLite file"))
     if threads is not None and (not isinstance(threads, int) or isinstance(threads, bool) or threads < 1):
         faults.append(_fault("threads", f"{threads!r} is no number of threads", "give a whole number from 1"))
     if faults:
@@ -45,6 +48,7 @@ def _local(settings: Mapping[str, object], default_root: str | None) -> Runner:
         folder,
         memory_limit=memory if isinstance(memory, str) else None,
         threads=threads if isinstance(threads, int) else None,
+        kv_store=store if isinstance(store, str) else None,
     )
 
 

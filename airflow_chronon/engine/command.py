@@ -72,7 +72,7 @@ class CommandRunner:
     argv: Sequence[str] | None = None  #: a template that replaces the driver's command line
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: str | None = None
-    grace_seconds: float = 30.0  #: from SIGTERM to SIGKILL
+    grace_seconds: float = 4.0  #: from SIGTERM to SIGKILL; Airflow kills a stopped worker after 5
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _asked: float | None = field(default=None, init=False, repr=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from airflow_chronon.core.dependencies import TableDependency
 from airflow_chronon.core.instants import TimeWindow
 from airflow_chronon.core.labels import PartitionKey, PartitionSpec
 from airflow_chronon.errors import Fault, JobRefused
@@ -26,6 +27,7 @@ class JobRequest:
     spec: PartitionSpec  #: the grid, format and column of that table
     window: TimeWindow | None  #: what the run covers; None for a manual run without one (H7)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the run's variables (H5)
+    inputs: tuple[TableDependency, ...] = field(default=(), repr=False)  #: what it reads, when the whole tree is known
 
     @property
     def conf(self) -> str:

@@ -1,45 +1,14 @@
-"""Conf roots on disk for the command line."""
+"""Conf roots on disk, and the command line in this process."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from airflow_chronon.cli.main import main
-
-DATA = Path(__file__).parent.parent / "data"
-
-#: A few good confs of the corpus, one of every type, and one for another environment.
-GOOD = (
-    "group_bys/checkout/purchases.three_hour__1",
-    "joins/checkout/training.daily_join__1",
-    "staging_queries/checkout/orders.daily_0200__1",
-    "staging_queries/checkout/orders.hourly_rollup__1",
-    "staging_queries/growth/exports.canary_only__1",
-)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What one call of the command came to."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        value: dict[str, Any] = json.loads(self.out)
-        return value
-
-
-Command = Callable[..., Answer]
+from tests.cli.command_line import DATA, GOOD, Answer, Command
 
 
 @pytest.fixture
@@ -66,10 +35,3 @@ def root(tmp_path: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(DATA / "main" / name, target)
     return tmp_path
-
-
-def conf_text(name: str, **changes: Any) -> str:
-    """A good conf of the corpus as text, its top-level fields replaced; None drops one."""
-    document = json.loads((DATA / "main" / name).read_text(encoding="utf-8"))
-    document |= changes
-    return json.dumps({key: value for key, value in document.items() if value is not None})

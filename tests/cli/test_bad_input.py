@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.cli.conftest import DATA, Command, conf_text
 from pytest_mock import MockerFixture
 
 from airflow_chronon.conf_root import MAX_CONF_BYTES, read_conf_root
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
+from tests.cli.command_line import DATA, Command, conf_text
 
 JUNE = ("--from", "2026-06-01", "--to", "2026-06-02")
 STAGING = "staging_queries/checkout/orders.daily_0200__1"
@@ -92,7 +92,9 @@ class TestFiles:
         mocker.patch.object(Path, "read_bytes", denied)  # the tests may run as root, who may read everything
         assert only_fault(command, root)["message"] == "the file cannot be read: Permission denied"
 
-    def test_a_folder_without_rights_does_not_just_vanish(self, command: Command, root: Path, mocker: MockerFixture) -> None:
+    def test_a_folder_without_rights_does_not_just_vanish(
+        self, command: Command, root: Path, mocker: MockerFixture
+    ) -> None:
         scan = os.scandir
 
         def denied(path: Any = ".") -> Any:
@@ -136,8 +138,18 @@ class TestShapes:
             (STAGING, {"metaData": {"name": "a.b"}}, "metaData.outputNamespace", "has no such field"),
             (STAGING, {"metaData": {"name": 3, "outputNamespace": "ns"}}, "metaData.name", "text belongs here, not 3"),
             ("joins/checkout/training.daily_join__1", {"left": {}}, "left", "exactly one of events, entities"),
-            ("group_bys/checkout/purchases.three_hour__1", {"sources": []}, "sources", "a list of at least 1 belongs here, not []"),
-            ("group_bys/checkout/purchases.three_hour__1", {"accuracy": 7}, "accuracy", "one of 0 or 1 belongs here, not 7"),
+            (
+                "group_bys/checkout/purchases.three_hour__1",
+                {"sources": []},
+                "sources",
+                "a list of at least 1 belongs here, not []",
+            ),
+            (
+                "group_bys/checkout/purchases.three_hour__1",
+                {"accuracy": 7},
+                "accuracy",
+                "one of 0 or 1 belongs here, not 7",
+            ),
             (
                 "group_bys/checkout/purchases.three_hour__1",
                 {"aggregations": [{"windows": [{"length": "x", "timeUnit": 0}]}]},
@@ -162,7 +174,9 @@ class TestShapes:
         fault = only_fault(command, root, f"{kind}/checkout.bad.conf__1")
         assert (fault["rule"], fault["field"]) == ("input", field) and message in fault["message"] and fault["remedy"]
 
-    @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "a..b", ".a", "", "a\\b", "a\nb", "a\0b", "\ud800", "..", "a\u202eb"])
+    @pytest.mark.parametrize(
+        "name", ["../../etc/passwd", "a/b", "a..b", ".a", "", "a\\b", "a\nb", "a\0b", "\ud800", "..", "a\u202eb"]
+    )
     def test_a_name_that_is_no_name(self, command: Command, root: Path, name: str) -> None:
         meta = json.loads(conf_text(STAGING))["metaData"]
         (root / BAD).write_text(conf_text(STAGING, metaData=meta | {"name": name}))
@@ -218,7 +232,9 @@ class TestRoots:
         assert message in answer.err and len(answer.err.splitlines()) == 1
 
     @pytest.mark.parametrize("kind", ["a link to nothing", "a folder"])
-    def test_settings_that_cannot_be_read_are_not_taken_for_absent(self, command: Command, root: Path, kind: str) -> None:
+    def test_settings_that_cannot_be_read_are_not_taken_for_absent(
+        self, command: Command, root: Path, kind: str
+    ) -> None:
         if kind == "a folder":
             (root / "chronon.yaml").mkdir()
         else:
@@ -228,16 +244,91 @@ class TestRoots:
 
 
 VALUES: tuple[Any, ...] = (
-    *(None, 0, 1, -1, 3.5, float("nan"), float("inf"), 10**18, -(10**18), 10**400, True, "", "x", "\ud800", "ö" * 300, "a\nb", [], [1]),
-    *(["x"], [[]], {}, "../x", "@daily", "0 * * * *", "0 0 L * *", "* * * * * *", "0 0 * * L5", "2026-01-01", "0001-01-01", "9999-12-31"),
-    *("yyMMdd", "MMM", "'", "{}", "[" * 50_000, '{"airflow": {"catchup": true, "start_date": "0001-01-01"}}', '{"airflow": []}', "3"),
-    *('{"airflowDependencies": [{"spec": "a.b/ds={{ macros.ds_add(ds, 99999999999) }}"}]}', '{"airflowDependencies": [3]}'),
-    *({"length": 1, "timeUnit": 0}, {"length": 400, "timeUnit": 1}, {"length": -180_000, "timeUnit": 1}, {"length": 10**30, "timeUnit": 1}),
+    *(
+        None,
+        0,
+        1,
+        -1,
+        3.5,
+        float("nan"),
+        float("inf"),
+        10**18,
+        -(10**18),
+        10**400,
+        True,
+        "",
+        "x",
+        "\ud800",
+        "ö" * 300,
+        "a\nb",
+        [],
+        [1],
+    ),
+    *(
+        ["x"],
+        [[]],
+        {},
+        "../x",
+        "@daily",
+        "0 * * * *",
+        "0 0 L * *",
+        "* * * * * *",
+        "0 0 * * L5",
+        "2026-01-01",
+        "0001-01-01",
+        "9999-12-31",
+    ),
+    *(
+        "yyMMdd",
+        "MMM",
+        "'",
+        "{}",
+        "[" * 50_000,
+        '{"airflow": {"catchup": true, "start_date": "0001-01-01"}}',
+        '{"airflow": []}',
+        "3",
+    ),
+    *(
+        '{"airflowDependencies": [{"spec": "a.b/ds={{ macros.ds_add(ds, 99999999999) }}"}]}',
+        '{"airflowDependencies": [3]}',
+    ),
+    *(
+        {"length": 1, "timeUnit": 0},
+        {"length": 400, "timeUnit": 1},
+        {"length": -180_000, "timeUnit": 1},
+        {"length": 10**30, "timeUnit": 1},
+    ),
 )
 FIELDS = (
-    *("partitionLag", "startPartition", "endPartition", "partitionFormat", "partitionInterval", "partitionOffset", "customJson"),
-    *("version", "environments", "startOffset", "endOffset", "startCutOff", "endCutOff", "offlineSchedule", "windows", "triggerExpr"),
-    *("subPartitionsToWaitFor", "isCumulative", "timePartitioned", "partitionColumn", "online", "onlineSchedule", "table"),
+    *(
+        "partitionLag",
+        "startPartition",
+        "endPartition",
+        "partitionFormat",
+        "partitionInterval",
+        "partitionOffset",
+        "customJson",
+    ),
+    *(
+        "version",
+        "environments",
+        "startOffset",
+        "endOffset",
+        "startCutOff",
+        "endCutOff",
+        "offlineSchedule",
+        "windows",
+        "triggerExpr",
+    ),
+    *(
+        "subPartitionsToWaitFor",
+        "isCumulative",
+        "timePartitioned",
+        "partitionColumn",
+        "online",
+        "onlineSchedule",
+        "table",
+    ),
 )
 
 
@@ -263,9 +354,11 @@ def spoiled(source: list[Path], random: Random) -> tuple[str, str]:
 
 
 def test_random_values_at_random_places_give_messages_never_a_traceback(tmp_path: Path) -> None:
-    source = sorted(path for folder in ("group_bys", "joins", "staging_queries") for path in (DATA / "main" / folder).rglob("*__*"))
+    source = sorted(
+        path for folder in ("group_bys", "joins", "staging_queries") for path in (DATA / "main" / folder).rglob("*__*")
+    )
     outcomes = set()
-    for seed in range(int(os.environ.get("CHRONON_FUZZ", "300"))):
+    for seed in range(300):
         name, text = spoiled(source, Random(seed))
         root = tmp_path / str(seed)
         (root / name).parent.mkdir(parents=True)
@@ -276,6 +369,8 @@ def test_random_values_at_random_places_give_messages_never_a_traceback(tmp_path
         outcomes.add(type(verdict))
         if isinstance(verdict, RejectedConf):
             assert all(fault.message and fault.rule for fault in verdict.faults), seed
-        runs = verdict.runs.runs_between(1_780_272_000, 1_780_272_000 + 86400) if isinstance(verdict, ConfPlan) else None
+        runs = (
+            verdict.runs.runs_between(1_780_272_000, 1_780_272_000 + 86400) if isinstance(verdict, ConfPlan) else None
+        )
         json.dumps(verdict_json(verdict, runs))
     assert {ConfPlan, RejectedConf} <= outcomes

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import DATA, Command
+
+from tests.cli.command_line import DATA, Command
 
 REJECTED = {"group_by/checkout.purchases.never_but_online__1": "C6"}
 
@@ -37,7 +38,9 @@ class TestJson:
                 assert error.keys() == {"rule", "field", "message", "remedy"} and all(error.values())
 
     def test_a_conf_of_another_environment_says_so(self, command: Command, root: Path) -> None:
-        assert command("check", "--root", root, "--format", "json").json["staging_query/growth.exports.canary_only__1"] == {
+        assert command("check", "--root", root, "--format", "json").json[
+            "staging_query/growth.exports.canary_only__1"
+        ] == {
             "status": "other environment",
             "file": "compiled/staging_queries/growth/exports.canary_only__1",
         }
@@ -52,7 +55,9 @@ class TestText:
         answer = command("check", "--root", DATA / "main")
         lines = answer.out.splitlines()
         heads = [line for line in lines if not line.startswith(" ")]
-        assert len(heads) == 63 + 1 and heads[-1].startswith("59 good, 6 of them with warnings; 3 rejected; 1 elsewhere")
+        assert len(heads) == 63 + 1 and heads[-1].startswith(
+            "59 good, 6 of them with warnings; 3 rejected; 1 elsewhere"
+        )
         at = next(index for index, line in enumerate(lines) if line.startswith("REJECTED"))
         assert lines[at + 1].startswith("    ") and "(C" in lines[at + 1]
 
@@ -91,13 +96,17 @@ class TestRoots:
     def test_the_canary_deployment_reads_the_canary_tree(self, command: Command, root: Path) -> None:
         (root / "compiled").rename(root / "compiled_canary")
         (root / "chronon.yaml").write_text("environment: canary")
-        statuses = {key: entry["status"] for key, entry in command("check", "--root", root, "--format", "json").json.items()}
+        statuses = {
+            key: entry["status"] for key, entry in command("check", "--root", root, "--format", "json").json.items()
+        }
         assert statuses.pop("staging_query/growth.exports.canary_only__1") == "ok"
         assert set(statuses.values()) == {"other environment"}
 
     def test_settings_of_the_root_hold(self, command: Command, root: Path) -> None:
         (root / "chronon.yaml").write_text("branch: try")
-        ids = [entry.get("dag_id", "try--") for entry in command("check", "--root", root, "--format", "json").json.values()]
+        ids = [
+            entry.get("dag_id", "try--") for entry in command("check", "--root", root, "--format", "json").json.values()
+        ]
         assert all(dag_id.startswith("try--") for dag_id in ids)
 
     def test_the_branch_may_come_from_airflows_own_setting(
@@ -105,7 +114,9 @@ class TestRoots:
     ) -> None:
         monkeypatch.setenv("AIRFLOW__CHRONON__BRANCH", "try")
         answer = command("check", "--root", root, "--format", "json")
-        assert answer.json["join/checkout.training.daily_join__1"]["dag_id"] == "try--join.checkout.training.daily_join__1"
+        assert (
+            answer.json["join/checkout.training.daily_join__1"]["dag_id"] == "try--join.checkout.training.daily_join__1"
+        )
 
 
 def test_it_imports_no_airflow(root: Path) -> None:
@@ -113,7 +124,8 @@ def test_it_imports_no_airflow(root: Path) -> None:
         "import sys\n"
         "from airflow_chronon.cli.main import main\n"
         f"code = main(['check', '--root', {str(root)!r}, '--format', 'json'])\n"
-        "loaded = sorted(n for n in sys.modules if n.split('.')[0] in ('airflow', 'sqlalchemy', 'duckdb', 'pyarrow', 'fastapi'))\n"
+        "heavy = {'airflow', 'sqlalchemy', 'duckdb', 'pyarrow', 'fastapi', 'sqlglot'}\n"
+        "loaded = sorted(name for name in sys.modules if name.split('.')[0] in heavy)\n"
         "print(loaded, file=sys.stderr)\n"
         "sys.exit(code)\n"
     )
@@ -123,7 +135,8 @@ def test_it_imports_no_airflow(root: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(root: Path) -> None:
-    script = f"{sys.executable} -m airflow_chronon.cli.main check --root {DATA / 'main'} --format json | head -c 10; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m airflow_chronon.cli.main check --root {DATA / 'main'} --format json"
+    script = f"{command} | head -c 10; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) in [(0, ""), (1, "")]
 

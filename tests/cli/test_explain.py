@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import DATA, Command
+
+from tests.cli.command_line import DATA, Command
 
 THREE_HOUR = "group_by/checkout.purchases.three_hour__1"
 JUNE = ("--from", "2026-06-01", "--to", "2026-06-02")
@@ -16,7 +17,11 @@ class TestRuns:
         answer = command("explain", THREE_HOUR, "--root", DATA / "main", *JUNE, "--format", "json")
         assert list(answer.json) == [THREE_HOUR] and (answer.code, answer.err) == (0, "")
         run = next(run for run in answer.json[THREE_HOUR]["runs"] if run["fire"] == "2026-06-01T04:15:00Z")
-        assert (run["partition_key"], run["start"], run["end"]) == ("2026-06-01-01-00", "2026-06-01T01:00:00Z", "2026-06-01T04:00:00Z")
+        assert (run["partition_key"], run["start"], run["end"]) == (
+            "2026-06-01-01-00",
+            "2026-06-01T01:00:00Z",
+            "2026-06-01T04:00:00Z",
+        )
         mode = run["modes"]["backfill"]
         assert mode["fire"] == run["fire"] and mode["partitions"] == ["2026-06-01-01-00"]
         assert all(wait.keys() >= {"table", "column"} for wait in mode["waits"]) and mode["waits"]
@@ -36,7 +41,9 @@ class TestRuns:
         shown = command("explain", "--root", DATA / "main", *JUNE, "--format", "json").json
         checked = command("check", "--root", DATA / "main", "--format", "json").json
         assert shown.keys() == checked.keys()
-        assert {key for key, entry in shown.items() if "runs" in entry} == {key for key, entry in checked.items() if entry["status"] == "ok"}
+        assert {key for key, entry in shown.items() if "runs" in entry} == {
+            key for key, entry in checked.items() if entry["status"] == "ok"
+        }
 
 
 class TestSelection:
@@ -55,12 +62,17 @@ class TestSelection:
 
     def test_a_file_relative_to_where_one_stands(self, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(DATA / "main/group_bys")
-        answer = command("explain", "./checkout/purchases.three_hour__1", "--root", DATA / "main", *JUNE, "--format", "json")
+        answer = command(
+            "explain", "./checkout/purchases.three_hour__1", "--root", DATA / "main", *JUNE, "--format", "json"
+        )
         assert list(answer.json) == [THREE_HOUR]
 
     def test_several_confs_in_the_order_given(self, command: Command) -> None:
         other = "join/checkout.training.daily_join__1"
-        assert list(command("explain", THREE_HOUR, other, "--root", DATA / "main", *JUNE, "--format", "json").json) == [THREE_HOUR, other]
+        assert list(command("explain", THREE_HOUR, other, "--root", DATA / "main", *JUNE, "--format", "json").json) == [
+            THREE_HOUR,
+            other,
+        ]
 
     def test_a_name_that_two_types_have_is_refused(self, command: Command) -> None:
         answer = command("explain", "growth.same_name.daily__1", "--root", DATA / "main", *JUNE, "--format", "json")
@@ -97,13 +109,27 @@ class TestRecovery:
             pytest.param("", "2026-06-10T03:00Z", ["05-00"], id="catch-up off: the newest alone"),
             pytest.param("", "none", ["05-00"], id="catch-up off and new: the newest at once"),
             pytest.param("", "2026-06-10T06:10Z", [], id="nothing missed"),
-            pytest.param("catchup: true\nstart_date: 2026-06-10", "2026-06-10T03:30Z", ["03-00", "04-00", "05-00"], id="catch-up on"),
-            pytest.param("catchup: true\nstart_date: 2026-06-10-02", "none", ["02-00", "03-00", "04-00", "05-00"], id="catch-up on and new"),
-            pytest.param("catchup: true\nstart_date: 2026-06-10\nmax_catchup_runs: 2", "none", ["04-00", "05-00"], id="capped"),
+            pytest.param(
+                "catchup: true\nstart_date: 2026-06-10",
+                "2026-06-10T03:30Z",
+                ["03-00", "04-00", "05-00"],
+                id="catch-up on",
+            ),
+            pytest.param(
+                "catchup: true\nstart_date: 2026-06-10-02",
+                "none",
+                ["02-00", "03-00", "04-00", "05-00"],
+                id="catch-up on and new",
+            ),
+            pytest.param(
+                "catchup: true\nstart_date: 2026-06-10\nmax_catchup_runs: 2", "none", ["04-00", "05-00"], id="capped"
+            ),
             pytest.param("skip_to_date: 2026-06-10-06", "none", [], id="skipped"),
         ],
     )
-    def test_what_is_created_at_now(self, command: Command, root: Path, settings: str, after: str, keys: list[str]) -> None:
+    def test_what_is_created_at_now(
+        self, command: Command, root: Path, settings: str, after: str, keys: list[str]
+    ) -> None:
         (root / "chronon.yaml").write_text(settings)
         assert self.keys(command, root, "--after", after, "--now", "2026-06-10T06:20Z") == keys
 

@@ -48,8 +48,10 @@ def meta(
     offset: str | None = None,
     **more: Any,
 ) -> Document:
-    """``metaData``: ``online`` is the online schedule of an online conf; ``info``, ``common`` and ``execution`` add to those maps."""
-    info = without_nones({"partitionInterval": window(interval), "partitionOffset": window(offset), **more.pop("info", {})})
+    """``metaData``: ``online`` is an online conf's schedule; ``info``, ``common`` and ``execution`` add keys."""
+    info = without_nones(
+        {"partitionInterval": window(interval), "partitionOffset": window(offset), **more.pop("info", {})}
+    )
     common = more.pop("common", None)
     execution = without_nones(
         {
@@ -61,7 +63,13 @@ def meta(
         }
     )
     version = name.rpartition("__")[2] if "__" in name else None
-    values = {"name": name, "version": version, "team": name.partition(".")[0], "outputNamespace": "ns", "executionInfo": execution}
+    values = {
+        "name": name,
+        "version": version,
+        "team": name.partition(".")[0],
+        "outputNamespace": "ns",
+        "executionInfo": execution,
+    }
     return without_nones(values | ({"online": 1} if online is not None else {}) | more)
 
 
@@ -71,13 +79,17 @@ def query(interval: str | None = None, offset: str | None = None, lag: str | Non
     return without_nones({**windows, **more})
 
 
-def events(table: str = "data.events", interval: str | None = None, *, topic: str | None = None, **more: Any) -> Document:
+def events(
+    table: str = "data.events", interval: str | None = None, *, topic: str | None = None, **more: Any
+) -> Document:
     cumulative = more.pop("isCumulative", None)
     values = {"table": table, "topic": topic, "isCumulative": cumulative, "query": query(interval, **more)}
     return {"events": without_nones(values)}
 
 
-def entities(table: str = "data.accounts", interval: str | None = None, *, mutations: str | None = None, **more: Any) -> Document:
+def entities(
+    table: str = "data.accounts", interval: str | None = None, *, mutations: str | None = None, **more: Any
+) -> Document:
     values = {"snapshotTable": table, "mutationTable": mutations, "query": query(interval, **more)}
     return {"entities": without_nones(values)}
 
@@ -92,7 +104,12 @@ def group_by(
 ) -> Document:
     """A GroupBy; ``windows`` are those of its one aggregation, none at all for an unwindowed one."""
     aggregations = None if windows is None else [without_nones({"windows": [window(text) for text in windows] or None})]
-    values = {"sources": sources or [events()], "aggregations": aggregations, "accuracy": accuracy, "metaData": meta(name, **of_meta)}
+    values = {
+        "sources": sources or [events()],
+        "aggregations": aggregations,
+        "accuracy": accuracy,
+        "metaData": meta(name, **of_meta),
+    }
     return without_nones(values)
 
 
@@ -114,9 +131,17 @@ def dependency(
 
 
 def staging_query(
-    name: str = "t.s.x__1", *, dependencies: list[Document] | None = None, schedule: str | None = "@daily", **of_meta: Any
+    name: str = "t.s.x__1",
+    *,
+    dependencies: list[Document] | None = None,
+    schedule: str | None = "@daily",
+    **of_meta: Any,
 ) -> Document:
-    return {"query": "SELECT 1", "tableDependencies": dependencies or [], "metaData": meta(name, schedule=schedule, **of_meta)}
+    return {
+        "query": "SELECT 1",
+        "tableDependencies": dependencies or [],
+        "metaData": meta(name, schedule=schedule, **of_meta),
+    }
 
 
 def join(
@@ -138,7 +163,9 @@ def join(
 
 
 def type_of(document: Document) -> ConfType:
-    return ConfType.GROUP_BY if "sources" in document else ConfType.JOIN if "left" in document else ConfType.STAGING_QUERY
+    return (
+        ConfType.GROUP_BY if "sources" in document else ConfType.JOIN if "left" in document else ConfType.STAGING_QUERY
+    )
 
 
 def conf_of(document: Document) -> Conf:

@@ -1,8 +1,8 @@
 """What the real compiler lets pass or refuses, and what the rules say of it: stricter where they differ.
 
-One row per doubtful definition that was tried with the real compiler (zipline-ai 1.28.0) and names a schedule, an interval, an
-offset or an alignment. A definition that the compiler cannot write at all (``1w``, a negative duration) stands here as
-whatever a hand-made conf could say instead.
+One row per doubtful definition that was tried with the real compiler (zipline-ai 1.28.0) and names a schedule, an
+interval, an offset or an alignment. A definition that the compiler cannot write at all (``1w``, a negative duration)
+stands here as whatever a hand-made conf could say instead.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.core.confs import Document, dependency, entities, events, group_by, join, rules_broken, staging_query
 
 from airflow_chronon.errors import Rejected
+from tests.core.confs import Document, dependency, entities, events, group_by, join, rules_broken, staging_query
 
 OK = ""  # the rules that it breaks, apart by spaces
 
@@ -65,7 +65,9 @@ SCHEDULES = [
 ]
 
 
-@pytest.mark.parametrize(("schedule", "rule"), [pytest.param(*row, id=f"offline_schedule={row[0]!r}") for row in SCHEDULES])
+@pytest.mark.parametrize(
+    ("schedule", "rule"), [pytest.param(*row, id=f"offline_schedule={row[0]!r}") for row in SCHEDULES]
+)
 def test_a_schedule(schedule: str, rule: str) -> None:
     assert rules_broken(hourly(schedule)) == rule.split()
 
@@ -113,14 +115,23 @@ GRIDS_AND_SCHEDULES = [
     ("partition_interval=3h partition_offset='1h'", minutely(interval="3h", offset="1h"), OK),
     ("partition_offset=24h alone", minutely(offset="24h"), "C5"),
     ("partition_offset=2h alone & '@daily'", minutely(offset="2h", schedule="@daily"), OK),
-    ("partition_offset=2h alone & '0 1 * * *' (fires before the boundary)", minutely(offset="2h", schedule="0 1 * * *"), OK),
+    (
+        "partition_offset=2h alone & '0 1 * * *' (fires before the boundary)",
+        minutely(offset="2h", schedule="0 1 * * *"),
+        OK,
+    ),
     ("partition_offset=W(-1,HOURS) interval 3h", minutely(interval="3h", offset="-1h"), "C5"),
     ("partition_offset=3h with '0 * * * *' inferred 1h", minutely(offset="3h", schedule="0 * * * *"), "C5"),
 ]
 
 SOURCES = [
     # the compiler checks no source grid and no alignment at all
-    ("Query(partition_interval='3h', partition_offset='3h') (source offset = interval)", {"interval": "3h", "offset": "3h"}, "3h", "C5"),
+    (
+        "Query(partition_interval='3h', partition_offset='3h') (source offset = interval)",
+        {"interval": "3h", "offset": "3h"},
+        "3h",
+        "C5",
+    ),
     ("Query(partition_interval='45m')", {"interval": "45m"}, "3h", "C4"),
     ("Query(partition_interval='3h', partition_offset='0h')", {"interval": "3h", "offset": "0h"}, "3h", OK),
     ("Query(partition_offset='1h') without interval", {"offset": "1h"}, "3h", "C14"),
@@ -136,9 +147,17 @@ SIX_AT_TWO: dict[str, Any] = {"schedule": "0 2-20/6 * * *", "interval": "6h", "o
 
 ALIGNMENT = [
     *[(case, group_by(sources=[events(**query)], interval=interval), rule) for case, query, interval, rule in SOURCES],
-    ("documented misaligned example: 6h@2h over 3h@1h", group_by(sources=[events(interval="3h", offset="1h")], **SIX_AT_TWO), "C13"),
+    (
+        "documented misaligned example: 6h@2h over 3h@1h",
+        group_by(sources=[events(interval="3h", offset="1h")], **SIX_AT_TWO),
+        "C13",
+    ),
     ("1d@2h output over source with no declared grid", group_by(offset="2h"), "C14"),
-    ("StagingQuery hourly, dependency without interval", staging_query(schedule="0 * * * *", dependencies=[dependency("a.b", None)]), "C14"),
+    (
+        "StagingQuery hourly, dependency without interval",
+        staging_query(schedule="0 * * * *", dependencies=[dependency("a.b", None)]),
+        "C14",
+    ),
     ("StagingQuery hourly, dependency dict only", staging_query(schedule="0 * * * *"), OK),
     ("StagingQuery offset deprecated", staging_query(dependencies=[dependency("a.b", start="2d", end="2d")]), OK),
     ("StagingQuery negative end_offset", staging_query(dependencies=[dependency("a.b", end="-1d")]), OK),
@@ -150,7 +169,9 @@ ALIGNMENT = [
     ),
     (
         "StagingQuery 6h@2h dep 3h@1h (misaligned)",
-        staging_query(schedule="@never", interval="6h", offset="2h", dependencies=[dependency("a.b", "3h", offset="1h")]),
+        staging_query(
+            schedule="@never", interval="6h", offset="2h", dependencies=[dependency("a.b", "3h", offset="1h")]
+        ),
         "C13",
     ),
     (
@@ -165,22 +186,54 @@ ALIGNMENT = [
     ),
     (
         "Join hourly left 3h@1h snapshot right part (unaligned right)",
-        join(schedule="0 * * * *", left=events(interval="1h"), parts=[group_by(sources=[events(interval="1h")], **THREE_AT_ONE)]),
+        join(
+            schedule="0 * * * *",
+            left=events(interval="1h"),
+            parts=[group_by(sources=[events(interval="1h")], **THREE_AT_ONE)],
+        ),
         OK,
     ),
     ("Join 3h over left with no grid", join(schedule="0 */3 * * *", left=events()), "C14"),
     ("Join 3h over left declared 6h (left coarser)", join(schedule="0 */3 * * *", left=events(interval="6h")), "C13"),
-    ("training_set of the source document: a Join's default @daily over partition_interval='3h'", join(left=events(interval="3h"), interval="3h"), "C6"),
-    ("online=True sub-daily, online_schedule different", minutely(schedule="0 * * * *", online="0 */2 * * *"), "C10 C6"),
-    ("online=True sub-daily, online_schedule at another phase", minutely(schedule="0 * * * *", online="5 * * * *"), "C10"),
+    (
+        "training_set of the source document: a Join's default @daily over partition_interval='3h'",
+        join(left=events(interval="3h"), interval="3h"),
+        "C6",
+    ),
+    (
+        "online=True sub-daily, online_schedule different",
+        minutely(schedule="0 * * * *", online="0 */2 * * *"),
+        "C10 C6",
+    ),
+    (
+        "online=True sub-daily, online_schedule at another phase",
+        minutely(schedule="0 * * * *", online="5 * * * *"),
+        "C10",
+    ),
     ("online=True sub-daily, online_schedule same", minutely(schedule="0 * * * *", online="0 * * * *"), OK),
     ("online=True, interval 3h, no offline_schedule", minutely(interval="3h", online="@daily"), "C6"),
-    ("online=True, interval 3h, no offline_schedule, online_schedule='@daily'", minutely(interval="3h", online="@daily"), "C6"),
-    ("online=True, daily, online_schedule='0 * * * *' (sub-daily online over daily grid)", minutely(schedule="@daily", online="0 * * * *"), "C6"),
+    (
+        "online=True, interval 3h, no offline_schedule, online_schedule='@daily'",
+        minutely(interval="3h", online="@daily"),
+        "C6",
+    ),
+    (
+        "online=True, daily, online_schedule='0 * * * *' (sub-daily online over daily grid)",
+        minutely(schedule="@daily", online="0 * * * *"),
+        "C6",
+    ),
     ("online=True, daily, online_schedule='0 */5 * * *'", minutely(schedule="@daily", online="0 */5 * * *"), "C2"),
     ("online=False, online_schedule='@never'", group_by(schedule="@daily"), OK),
-    ("SNAPSHOT window 360m on 3h grid", group_by(sources=[events(interval="3h")], windows=["360m"], accuracy=1, interval="3h"), OK),
-    ("SNAPSHOT window 1d on 1d@2h grid", group_by(sources=[events(interval="1h")], windows=["1d"], accuracy=1, offset="2h"), OK),
+    (
+        "SNAPSHOT window 360m on 3h grid",
+        group_by(sources=[events(interval="3h")], windows=["360m"], accuracy=1, interval="3h"),
+        OK,
+    ),
+    (
+        "SNAPSHOT window 1d on 1d@2h grid",
+        group_by(sources=[events(interval="1h")], windows=["1d"], accuracy=1, offset="2h"),
+        OK,
+    ),
     ("Team executionInfo: hourly schedule, conf says nothing", minutely(schedule="0 * * * *"), OK),
     ("Team executionInfo: hourly schedule '0 */5', conf says nothing", group_by(schedule="0 */5 * * *"), "C2"),
     ("Team executionInfo: grid 45m", minutely(interval="45m"), "C4"),
@@ -189,7 +242,9 @@ ALIGNMENT = [
 ]
 
 
-@pytest.mark.parametrize(("document", "rule"), [pytest.param(doc, rule, id=case) for case, doc, rule in GRIDS_AND_SCHEDULES + ALIGNMENT])
+@pytest.mark.parametrize(
+    ("document", "rule"), [pytest.param(doc, rule, id=case) for case, doc, rule in GRIDS_AND_SCHEDULES + ALIGNMENT]
+)
 def test_a_definition(document: Document, rule: str) -> None:
     assert rules_broken(document) == rule.split()
 
@@ -216,12 +271,42 @@ PRODUCED = [
         [group_by("t.g.a__1", sources=[events(interval="1h")], interval="3h", schedule="@never")],
         OK,
     ),
-    ("Consumer string-builds a sub-daily producer's table (same namespace)", group_by(sources=[events("ns.t_s_a__1")]), [HOURLY], OK),
-    ("Consumer string-builds join derived table (same namespace)", group_by(sources=[events("ns.t_j_j__1__derived")]), [JOIN], OK),
-    ("TableDependency string-builds sub-daily producer (dep interval defaults to 1d)", reader("ns.t_s_a__1"), [HOURLY], OK),
-    ("Sub-daily consumer over a daily producer's .table", reader("ns.t_s_a__1", None, schedule="0 * * * *"), [staging_query("t.s.a__1")], "C13"),
-    ("Misaligned Chronon producer/consumer through .table: 6h@2h over 3h@1h", reader("ns.t_s_a__1", **SIX_AT_TWO), [PRODUCER], "C13"),
-    ("Cyclic StagingQuery chain by table strings", reader("ns.t_s_a__1"), [staging_query("t.s.a__1", dependencies=[dependency("ns.t_s_b__1")])], "C15"),
+    (
+        "Consumer string-builds a sub-daily producer's table (same namespace)",
+        group_by(sources=[events("ns.t_s_a__1")]),
+        [HOURLY],
+        OK,
+    ),
+    (
+        "Consumer string-builds join derived table (same namespace)",
+        group_by(sources=[events("ns.t_j_j__1__derived")]),
+        [JOIN],
+        OK,
+    ),
+    (
+        "TableDependency string-builds sub-daily producer (dep interval defaults to 1d)",
+        reader("ns.t_s_a__1"),
+        [HOURLY],
+        OK,
+    ),
+    (
+        "Sub-daily consumer over a daily producer's .table",
+        reader("ns.t_s_a__1", None, schedule="0 * * * *"),
+        [staging_query("t.s.a__1")],
+        "C13",
+    ),
+    (
+        "Misaligned Chronon producer/consumer through .table: 6h@2h over 3h@1h",
+        reader("ns.t_s_a__1", **SIX_AT_TWO),
+        [PRODUCER],
+        "C13",
+    ),
+    (
+        "Cyclic StagingQuery chain by table strings",
+        reader("ns.t_s_a__1"),
+        [staging_query("t.s.a__1", dependencies=[dependency("ns.t_s_b__1")])],
+        "C15",
+    ),
 ]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
-from tests.core.confs import at
 from croniter import croniter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_chronon.core.cron import Cron, IllegalCron
+from tests.core.confs import at
 
 
 def numbers(low: int, high: int) -> st.SearchStrategy[str]:
@@ -29,10 +29,15 @@ def numbers(low: int, high: int) -> st.SearchStrategy[str]:
 
 
 MINUTES, HOURS = numbers(0, 59), numbers(0, 23)
-DAYS = st.one_of(st.just("*"), st.just("?"), numbers(1, 28), st.sampled_from(["L", "15W", "1W", "1,L", "29-31", "1-31", "*/2"]))
+DAYS = st.one_of(
+    st.just("*"), st.just("?"), numbers(1, 28), st.sampled_from(["L", "15W", "1W", "1,L", "29-31", "1-31", "*/2"])
+)
 MONTHS = st.one_of(st.just("*"), st.just("*"), numbers(1, 12), st.sampled_from(["jan", "JAN,JUN", "feb-apr", "1-12"]))
 WEEKDAYS = st.one_of(
-    st.just("*"), st.just("*"), numbers(0, 6), st.sampled_from(["mon", "MON-FRI", "sun,wed", "7", "mon#1", "5#3", "L5", "1-7", "0-6"])
+    st.just("*"),
+    st.just("*"),
+    numbers(0, 6),
+    st.sampled_from(["mon", "MON-FRI", "sun,wed", "7", "mon#1", "5#3", "L5", "1-7", "0-6"]),
 )
 CRONS = st.tuples(MINUTES, HOURS, DAYS, MONTHS, WEEKDAYS).map(" ".join)
 INSTANTS = st.integers(at("2023-01-01"), at("2032-01-01"))
@@ -47,7 +52,7 @@ def cron_or_none(text: str) -> Cron | None:
 
 class TestAgainstCroniter:
     @given(CRONS, INSTANTS)
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=400)
     def test_the_next_and_the_previous_fire_are_croniters(self, text: str, instant: int) -> None:
         cron = cron_or_none(text)
         if cron is None:
@@ -59,7 +64,7 @@ class TestAgainstCroniter:
         assert cron.first_at_or_after(int(following)) == following
 
     @given(CRONS, INSTANTS)
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=100)
     def test_the_two_directions_agree(self, text: str, instant: int) -> None:
         cron = cron_or_none(text)
         if cron is None:
@@ -71,7 +76,9 @@ class TestAgainstCroniter:
     @pytest.mark.parametrize(
         ("text", "after", "fire"),
         [
-            pytest.param("0 6 1 * mon", "2026-06-01 06:01", "2026-06-08 06:00", id="both day fields restricted: either will do"),
+            pytest.param(
+                "0 6 1 * mon", "2026-06-01 06:01", "2026-06-08 06:00", id="both day fields restricted: either will do"
+            ),
             pytest.param("0 0 L * *", "2026-02-02", "2026-02-28", id="the last day of the month"),
             pytest.param("0 0 15W * *", "2026-08-02", "2026-08-14", id="the weekday nearest to a Saturday"),
             pytest.param("0 6 * * mon#1", "2026-06-02", "2026-07-06 06:00", id="the first Monday"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from tests.core.confs import at
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_chronon.core.grid import LEGAL_INTERVALS, IllegalGrid, PartitionGrid, misalignment
 from airflow_chronon.core.instants import DAY, HOUR, MINUTE
+from tests.core.confs import at
 
 
 @st.composite
@@ -26,7 +28,9 @@ class TestLegalIntervals:  # C4
     def test_an_interval_that_tiles_the_day_simply_is_legal(self, minutes: int) -> None:
         assert PartitionGrid(minutes * MINUTE).interval == minutes * 60
 
-    @pytest.mark.parametrize("minutes", [0, -60, 7, 8, 9, 16, 18, 24, 36, 40, 45, 48, 72, 80, 90, 144, 288, 300, 420, 1441, 2880, 10080])
+    @pytest.mark.parametrize(
+        "minutes", [0, -60, 7, 8, 9, 16, 18, 24, 36, 40, 45, 48, 72, 80, 90, 144, 288, 300, 420, 1441, 2880, 10080]
+    )
     def test_every_other_interval_is_refused_with_the_legal_ones(self, minutes: int) -> None:
         with pytest.raises(IllegalGrid) as refused:
             PartitionGrid(minutes * MINUTE)
@@ -69,12 +73,14 @@ class TestBoundaries:
         assert above - below == (0 if grid.is_boundary(instant) else grid.interval)
 
     @given(grids(), INSTANTS, st.integers(1, 3 * DAY))
-    def test_the_starts_of_a_window_are_the_partitions_that_touch_it(self, grid: PartitionGrid, start: int, length: int) -> None:
+    def test_the_starts_of_a_window_are_the_partitions_that_touch_it(
+        self, grid: PartitionGrid, start: int, length: int
+    ) -> None:
         end = start + length
         starts = list(grid.starts(start, end))
         assert starts[0] <= start < starts[0] + grid.interval
         assert starts[-1] < end <= starts[-1] + grid.interval
-        assert all(later - earlier == grid.interval for earlier, later in zip(starts, starts[1:], strict=False))
+        assert all(later - earlier == grid.interval for earlier, later in itertools.pairwise(starts))
 
     def test_an_empty_window_touches_nothing(self) -> None:
         assert not PartitionGrid(HOUR).starts(HOUR, HOUR)
@@ -113,7 +119,9 @@ class TestLiningUp:  # C13
         assert upper.lines_up_with(lower) is fits
 
     @given(grids(), grids())
-    def test_it_means_that_every_boundary_is_one_of_the_producers(self, consumer: PartitionGrid, producer: PartitionGrid) -> None:
+    def test_it_means_that_every_boundary_is_one_of_the_producers(
+        self, consumer: PartitionGrid, producer: PartitionGrid
+    ) -> None:
         boundaries = range(consumer.offset, consumer.offset + 2 * DAY, consumer.interval)
         assert consumer.lines_up_with(producer) is all(producer.is_boundary(boundary) for boundary in boundaries)
 
@@ -128,7 +136,9 @@ class TestLiningUp:  # C13
         assert all(producer.is_boundary(boundary) for boundary in range(consumer.ceil(since), cut, consumer.interval))
 
     @given(grids(), grids())
-    def test_the_grid_that_would_fit_is_legal_and_lines_up(self, consumer: PartitionGrid, producer: PartitionGrid) -> None:
+    def test_the_grid_that_would_fit_is_legal_and_lines_up(
+        self, consumer: PartitionGrid, producer: PartitionGrid
+    ) -> None:
         fitting = consumer.fitting(producer)
         assert fitting.lines_up_with(producer)
         assert fitting.interval >= consumer.interval

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.core.confs import conf_of, events, faults_of, group_by, join, judge, plan_of, staging_query
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from airflow_chronon.core.conf import ConfKey
 from airflow_chronon.core.documents import ConfType
 from airflow_chronon.core.identity import MAX_LENGTH, dag_id
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
+from tests.core.confs import conf_of, events, faults_of, group_by, join, judge, plan_of, staging_query
 
 LEGAL_ID = re.compile(r"[A-Za-z0-9_.-]{1,250}")
 
@@ -26,7 +26,9 @@ class TestIds:
     @pytest.mark.parametrize(
         ("document", "expected"),
         [
-            pytest.param(group_by("checkout.purchases.daily__3"), "group_by.checkout.purchases.daily__3", id="a GroupBy"),
+            pytest.param(
+                group_by("checkout.purchases.daily__3"), "group_by.checkout.purchases.daily__3", id="a GroupBy"
+            ),
             pytest.param(join("a.b.c__1"), "join.a.b.c__1", id="a Join"),
             pytest.param(staging_query("a.b.c"), "staging_query.a.b.c", id="without a version there is no suffix"),
         ],
@@ -68,7 +70,11 @@ class TestIds:
         assert id_of(name, version="3") == f"group_by.{name}__3"
         assert id_of(name + "x", version="3") != f"group_by.{name}x__3"
 
-    @given(st.text(min_size=1, max_size=300), st.text(max_size=150) | st.none(), st.sampled_from(["main", "feature/ü", "b" * 300]))
+    @given(
+        st.text(min_size=1, max_size=300),
+        st.text(max_size=150) | st.none(),
+        st.sampled_from(["main", "feature/ü", "b" * 300]),
+    )
     def test_whatever_the_name_the_id_is_legal(self, name: str, version: str | None, branch: str) -> None:
         assert LEGAL_ID.fullmatch(id_of(name, version=version, branch=branch))
 
@@ -86,13 +92,30 @@ class TestIds:
 
     def test_one_name_in_two_types_is_two_dags(self) -> None:
         verdicts = judge(group_by("t.m.x__1"), join("t.m.x__1"))
-        assert {v.dag_id for v in verdicts.values() if isinstance(v, ConfPlan)} == {"group_by.t.m.x__1", "join.t.m.x__1"}
+        assert {v.dag_id for v in verdicts.values() if isinstance(v, ConfPlan)} == {
+            "group_by.t.m.x__1",
+            "join.t.m.x__1",
+        }
 
 
 class TestTags:
     def test_what_people_filter_by(self) -> None:
-        conf = group_by("checkout.x.y__3", sources=[events(interval="1h")], schedule="0 1-22/3 * * *", offset="1h", online="0 1-22/3 * * *")
-        assert plan_of(conf).tags == ("branch:main", "chronon", "grid:3h@1h", "online", "team:checkout", "type:group_by", "version:3")
+        conf = group_by(
+            "checkout.x.y__3",
+            sources=[events(interval="1h")],
+            schedule="0 1-22/3 * * *",
+            offset="1h",
+            online="0 1-22/3 * * *",
+        )
+        assert plan_of(conf).tags == (
+            "branch:main",
+            "chronon",
+            "grid:3h@1h",
+            "online",
+            "team:checkout",
+            "type:group_by",
+            "version:3",
+        )
 
     def test_an_unscheduled_conf_says_so(self) -> None:
         assert "unscheduled" in plan_of(group_by()).tags
@@ -103,7 +126,8 @@ class TestTags:
 
 class TestTables:
     @pytest.mark.parametrize(
-        ("name", "table"), [("a.b-c.d__1", "ns.a_b_c_d__1"), ("größe", "ns.gr__e"), ("A.b", "ns.A_b"), ("a..b", "ns.a__b")]
+        ("name", "table"),
+        [("a.b-c.d__1", "ns.a_b_c_d__1"), ("größe", "ns.gr__e"), ("A.b", "ns.A_b"), ("a..b", "ns.a__b")],
     )
     def test_odd_signs_become_underscores_one_for_one(self, name: str, table: str) -> None:
         assert conf_of(staging_query(name)).table == table

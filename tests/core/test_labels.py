@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.confs import at
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,11 +18,13 @@ from airflow_chronon.core.labels import (
     partition_format,
     unescape_label,
 )
+from tests.core.confs import at
 
 FULL = (
     "yyyy-MM-dd-HH-mm",
     "yyyy/MM/dd HH:mm",
     "yyyyMMddHHmm",
+    "yyyyMddHHmm",
     "yyyy-MM-dd'T'HH:mm:ss'Z'",
     "yy-M-d-H-m",
     "dd.MM.yyyy HH:mm",
@@ -95,15 +96,23 @@ class TestPatterns:
         fault = refused.value.fault
         assert fault.rule == "C7" and named in fault.message and repr(pattern) in fault.message and fault.remedy
 
-    @pytest.mark.parametrize(("pattern", "missing"), [("yyyy-MM", "day"), ("MM-dd", "year"), ("yyyy-dd", "month"), ("HH:mm", "year")])
+    @pytest.mark.parametrize(
+        ("pattern", "missing"), [("yyyy-MM", "day"), ("MM-dd", "year"), ("yyyy-dd", "month"), ("HH:mm", "year")]
+    )
     def test_year_month_and_day_are_needed(self, pattern: str, missing: str) -> None:
         with pytest.raises(IllegalFormat, match=f"no .*{missing}"):
             PartitionFormat(pattern)
 
-    @pytest.mark.parametrize("pattern", ["yyyyMdd", "yyyyMMd1", "yyyyMMdH", "yyyy-M'0'-dd"])
-    def test_a_field_of_one_or_two_digits_may_not_run_into_digits(self, pattern: str) -> None:
-        with pytest.raises(IllegalFormat, match="runs into the digits"):
+    @pytest.mark.parametrize("pattern", ["yyyyMd", "yyyyMddH", "yyyy-M'0'd", "HyyyyMMd", "yyyyMMdH"])
+    def test_two_fields_of_one_or_two_digits_may_not_stand_in_one_run_of_digits(self, pattern: str) -> None:
+        with pytest.raises(IllegalFormat, match="in one run of digits"):
             PartitionFormat(pattern)
+
+    @pytest.mark.parametrize("pattern", ["yyyyMdd", "yyyyMMd1", "yyyyMMddHmm", "yyyy'1'M-dd", "yyyyMdd'T'H"])
+    @pytest.mark.parametrize("day", ["2026-01-11", "2026-11-01", "2026-11-11", "2026-01-01"])
+    def test_one_such_field_in_a_run_of_digits_is_told_by_its_length(self, pattern: str, day: str) -> None:
+        form = PartitionFormat(pattern)
+        assert form.decode(form.encode(at(day))) == at(day)
 
     def test_a_single_letter_reads_one_or_two_digits(self) -> None:
         form = partition_format("yyyy-M-d")
@@ -120,7 +129,9 @@ class TestPatterns:
             with pytest.raises(IllegalLabel, match="two-digit"):
                 form.encode(at(outside))
 
-    @pytest.mark.parametrize("label", ["2026-02-30", "2026-13-01", "2026-00-01", "2026-06-01 ", "2026-06-011", "", "x", "٢٠٢٦-06-01"])
+    @pytest.mark.parametrize(
+        "label", ["2026-02-30", "2026-13-01", "2026-00-01", "2026-06-01 ", "2026-06-011", "", "x", "٢٠٢٦-06-01"]
+    )
     def test_what_is_no_date_of_the_format_is_refused_with_an_example(self, label: str) -> None:
         with pytest.raises(IllegalLabel) as refused:
             partition_format("yyyy-MM-dd").decode(label)
@@ -161,7 +172,9 @@ class TestRoundTrip:
         assert spec.label(start) != spec.label(start + spec.grid.interval)
 
     @given(specs(), CENTURY)
-    def test_a_folder_name_undoes_to_the_label_and_holds_no_sign_that_hive_escapes(self, spec: PartitionSpec, instant: int) -> None:
+    def test_a_folder_name_undoes_to_the_label_and_holds_no_sign_that_hive_escapes(
+        self, spec: PartitionSpec, instant: int
+    ) -> None:
         label = spec.label(spec.grid.floor(instant))
         folder = escape_label(label)
         assert unescape_label(folder) == label
@@ -186,7 +199,9 @@ class TestGridAndFormat:
             pytest.param(HOUR, 30 * MINUTE, "yyyyMMddHH", "minutes", id="an offset in minutes under an hour format"),
         ],
     )
-    def test_a_format_too_coarse_for_the_grid_is_refused(self, interval: int, offset: int, pattern: str, missing: str) -> None:
+    def test_a_format_too_coarse_for_the_grid_is_refused(
+        self, interval: int, offset: int, pattern: str, missing: str
+    ) -> None:
         with pytest.raises(IllegalFormat, match=f"holds no .*{missing}") as refused:
             PartitionSpec(PartitionGrid(interval, offset), partition_format(pattern))
         assert refused.value.fault.rule == "C7"

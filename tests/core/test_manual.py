@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.confs import at
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.core.instants import DAY, HOUR, MINUTE
 from airflow_chronon.core.labels import PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.manual import IllegalPartition, read_end, read_range, read_start
+from tests.core.confs import at
 
 
 def spec_of(interval: int, offset: int = 0, pattern: str | None = None) -> PartitionSpec:
@@ -26,7 +26,14 @@ class TestAccepted:
     @pytest.mark.parametrize(
         "text",
         [
-            *("2024-01-15-03", "2024-01-15-3", "2024-1-15-03", "2024-01-15-03-00", "2024-01-15-3-0", "2024-01-15-03:00"),
+            *(
+                "2024-01-15-03",
+                "2024-01-15-3",
+                "2024-1-15-03",
+                "2024-01-15-03-00",
+                "2024-01-15-3-0",
+                "2024-01-15-03:00",
+            ),
             *("2024-01-15 03", "2024-01-15 03:00", "2024-01-15 03:00:00", "2024-01-15  3:0:0", "  2024-01-15 03:00 "),
             *("2024/01/15 03", "2024/01/15 03:00", "2024/01/15 03:00:00", "2024/1/15 3:00"),
             *("2024-01-15T03", "2024-01-15T03:00", "2024-01-15T03:00:00"),
@@ -53,7 +60,9 @@ class TestAccepted:
             pytest.param(DAYS, "2024-01-15", "2024-01-15", id="1d"),
         ],
     )
-    def test_a_day_floors_at_the_start_and_ends_with_its_last_partition(self, spec: PartitionSpec, start: str, end: str) -> None:
+    def test_a_day_floors_at_the_start_and_ends_with_its_last_partition(
+        self, spec: PartitionSpec, start: str, end: str
+    ) -> None:
         assert spec.label(read_start("2024-01-15", spec)) == start
         assert spec.label(read_end("2024-01-15", spec)) == end
 
@@ -67,7 +76,10 @@ class TestAccepted:
         window = read_range("2024-01-15-03", "2024-01-15-06-30", HALF_HOURS, now=at("2024-02-01"))
         assert (window.start, window.end) == (at("2024-01-15 03:00"), at("2024-01-15 07:00"))
 
-    @given(st.integers(at("2000-01-01"), at("2099-12-31")), st.sampled_from([HALF_HOURS, HOURS, DAYS, THREE_AT_ONE, DAY_AT_TWO]))
+    @given(
+        st.integers(at("2000-01-01"), at("2099-12-31")),
+        st.sampled_from([HALF_HOURS, HOURS, DAYS, THREE_AT_ONE, DAY_AT_TWO]),
+    )
     def test_every_label_is_read_back_at_both_ends(self, instant: int, spec: PartitionSpec) -> None:
         start = spec.grid.floor(instant)
         label = spec.label(start)
@@ -78,8 +90,25 @@ class TestRefused:
     @pytest.mark.parametrize(
         "text",
         [
-            *("20240115", "2024-01-15T03:00Z", "2024-01-15T03:00:00+00:00", "2024-01-15 03:00:00.5", "2024/01/15-03", "2024/01/15T03"),
-            *("", "today", "2024", "2024-01", "2024-01-15-03-00-00", "2024-01-15 03:00 UTC", "15-01-2024", "2024-01/15", "2024-01-15t03"),
+            *(
+                "20240115",
+                "2024-01-15T03:00Z",
+                "2024-01-15T03:00:00+00:00",
+                "2024-01-15 03:00:00.5",
+                "2024/01/15-03",
+                "2024/01/15T03",
+            ),
+            *(
+                "",
+                "today",
+                "2024",
+                "2024-01",
+                "2024-01-15-03-00-00",
+                "2024-01-15 03:00 UTC",
+                "15-01-2024",
+                "2024-01/15",
+                "2024-01-15t03",
+            ),
             *("24-01-15", "2024-01-15\n03"),
         ],
     )
@@ -89,7 +118,9 @@ class TestRefused:
         fault = refused.value.fault
         assert fault.rule == "C27" and repr(text) in fault.message and "2026-01-15" in fault.remedy
 
-    @pytest.mark.parametrize("text", ["2024-01-15 24:00", "2024-02-30", "2024-13-01 00:00", "2023-02-29", "2024-01-15 03:60"])
+    @pytest.mark.parametrize(
+        "text", ["2024-01-15 24:00", "2024-02-30", "2024-13-01 00:00", "2023-02-29", "2024-01-15 03:60"]
+    )
     def test_a_date_that_does_not_exist_is_refused(self, text: str) -> None:
         with pytest.raises(IllegalPartition, match="is no date"):
             read_start(text, HALF_HOURS)
@@ -143,4 +174,11 @@ class TestRanges:
         assert refused.value.fault.field == "end_ds" and "2024-01-15-11-00" in refused.value.fault.remedy
 
     def test_a_partition_that_closes_this_very_second_is_fine(self) -> None:
-        assert read_range("2024-01-15-11", "2024-01-15-11", HOURS, now=at("2024-01-15 12:00")).end == at("2024-01-15 12:00")
+        assert read_range("2024-01-15-11", "2024-01-15-11", HOURS, now=at("2024-01-15 12:00")).end == at(
+            "2024-01-15 12:00"
+        )
+
+
+def test_two_days_in_the_wrong_order_are_refused_even_where_they_share_a_partition() -> None:  # C27
+    with pytest.raises(IllegalPartition, match="is before start_ds"):
+        read_range("2026-06-02", "2026-06-01", spec_of(3 * HOUR, HOUR), now=at("2026-07-01"))

@@ -6,12 +6,24 @@ import json
 from typing import Any
 
 import pytest
-from tests.core.confs import Document, events, faults_of, group_by, join, plan_of, rules_broken, runs_of, staging_query, verdict_on, waits_of
 
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.documents import Environment
 from airflow_chronon.core.resolve import OtherEnvironment
 from airflow_chronon.core.settings import Covers, Settings
+from tests.core.confs import (
+    Document,
+    events,
+    faults_of,
+    group_by,
+    join,
+    plan_of,
+    rules_broken,
+    runs_of,
+    staging_query,
+    verdict_on,
+    waits_of,
+)
 
 
 def partitions(run: Document, mode: str = "backfill") -> list[str]:
@@ -27,11 +39,25 @@ class TestOnePartitionPerFire:  # C8
     @pytest.mark.parametrize(
         ("conf", "fire", "label"),
         [
-            pytest.param({"schedule": "15 1-22/3 * * *", "offset": "1h"}, "2026-06-01T04:15:00Z", "2026-06-01-01-00", id="3h@1h at 04:15"),
-            pytest.param({"schedule": "0 * * * *"}, "2026-06-01T05:00:00Z", "2026-06-01-04-00", id="hourly on the hour"),
-            pytest.param({"schedule": "5/15 * * * *"}, "2026-06-01T05:05:00Z", "2026-06-01-04-45", id="five minutes late"),
+            pytest.param(
+                {"schedule": "15 1-22/3 * * *", "offset": "1h"},
+                "2026-06-01T04:15:00Z",
+                "2026-06-01-01-00",
+                id="3h@1h at 04:15",
+            ),
+            pytest.param(
+                {"schedule": "0 * * * *"}, "2026-06-01T05:00:00Z", "2026-06-01-04-00", id="hourly on the hour"
+            ),
+            pytest.param(
+                {"schedule": "5/15 * * * *"}, "2026-06-01T05:05:00Z", "2026-06-01-04-45", id="five minutes late"
+            ),
             pytest.param({"schedule": "0 2 * * *"}, "2026-06-01T02:00:00Z", "2026-05-31", id="daily at two"),
-            pytest.param({"schedule": "0 1 * * *", "offset": "2h"}, "2026-06-02T01:00:00Z", "2026-05-31-02-00", id="a day before its boundary"),
+            pytest.param(
+                {"schedule": "0 1 * * *", "offset": "2h"},
+                "2026-06-02T01:00:00Z",
+                "2026-05-31-02-00",
+                id="a day before its boundary",
+            ),
         ],
     )
     def test_a_fire_writes_the_newest_closed_partition(self, conf: Document, fire: str, label: str) -> None:
@@ -39,7 +65,9 @@ class TestOnePartitionPerFire:  # C8
         assert runs[fire]["partition_key"] == label and partitions(runs[fire]) == [label]
 
     def test_the_cron_phase_never_moves_the_window(self) -> None:
-        (run,) = runs_of(plan_of(staging_query(schedule="15 1-22/3 * * *", offset="1h")), "2026-06-01 04:00", "2026-06-01 07:00")
+        (run,) = runs_of(
+            plan_of(staging_query(schedule="15 1-22/3 * * *", offset="1h")), "2026-06-01 04:00", "2026-06-01 07:00"
+        )
         assert (run["start"], run["end"]) == ("2026-06-01T01:00:00Z", "2026-06-01T04:00:00Z")
 
 
@@ -52,7 +80,9 @@ class TestCoarseSchedules:  # C9
 
     def test_a_monthly_run_writes_the_month(self) -> None:
         (run,) = runs_of(plan_of(staging_query(schedule="0 6 1 * *")), "2026-06-01", "2026-06-30")
-        assert len(partitions(run)) == 31 and partitions(run)[0] == "2026-05-01" and run["partition_key"] == "2026-05-31"
+        assert (
+            len(partitions(run)) == 31 and partitions(run)[0] == "2026-05-01" and run["partition_key"] == "2026-05-31"
+        )
 
     def test_the_first_one_is_cut_at_the_start_date(self) -> None:
         plan = plan_of(staging_query(schedule="0 6 * * MON"), settings=Settings(start_date="2026-06-04"))
@@ -85,7 +115,9 @@ class TestCoarseSchedules:  # C9
         plan = plan_of(staging_query(schedule="0 6 * * MON"))
         run = plan.runs.replay(plan.runs.partition(plan.spec.start_of("2026-06-03")))
         assert plan.runs.key_of(run) == "2026-06-03"
-        assert plan.spec.labels(run.modes[Mode.BACKFILL].window.start, run.modes[Mode.BACKFILL].window.end) == ("2026-06-03",)
+        assert plan.spec.labels(run.modes[Mode.BACKFILL].window.start, run.modes[Mode.BACKFILL].window.end) == (
+            "2026-06-03",
+        )
 
 
 class TestTwoSchedules:  # C10
@@ -116,7 +148,10 @@ class TestTwoSchedules:  # C10
 
     def test_two_daily_times_are_one_run(self) -> None:
         (run,) = runs_of(plan_of(online(schedule="0 2 * * *", online="0 7 * * *")), "2026-06-02", "2026-06-03")
-        assert {name: mode["fire"][11:16] for name, mode in run["modes"].items()} == {"backfill": "02:00", "upload": "07:00"}
+        assert {name: mode["fire"][11:16] for name, mode in run["modes"].items()} == {
+            "backfill": "02:00",
+            "upload": "07:00",
+        }
 
     @pytest.mark.parametrize("text", ["0 * * * *", " 0 * * * * "])
     def test_on_a_sub_daily_grid_the_same_schedule_is_fine(self, text: str) -> None:
@@ -144,9 +179,15 @@ class TestModes:  # C11
             pytest.param(staging_query(), [Mode.BACKFILL], id="a staging query"),
             pytest.param(staging_query(online="@daily"), [Mode.BACKFILL], id="a staging query is never online"),
             pytest.param(group_by(schedule="@daily"), [Mode.BACKFILL], id="an offline GroupBy"),
-            pytest.param(group_by(schedule="@daily", online="@daily"), [Mode.BACKFILL, Mode.UPLOAD], id="an online GroupBy"),
+            pytest.param(
+                group_by(schedule="@daily", online="@daily"), [Mode.BACKFILL, Mode.UPLOAD], id="an online GroupBy"
+            ),
             pytest.param(group_by(online="@daily"), [Mode.UPLOAD], id="an online GroupBy without backfill"),
-            pytest.param(group_by(schedule="@daily", online="@never"), [Mode.BACKFILL], id="an online GroupBy whose upload is off"),
+            pytest.param(
+                group_by(schedule="@daily", online="@never"),
+                [Mode.BACKFILL],
+                id="an online GroupBy whose upload is off",
+            ),
             pytest.param(join(), [Mode.BACKFILL], id="an offline Join"),
             pytest.param(join(online="@daily"), [Mode.BACKFILL, Mode.METADATA_UPLOAD], id="an online Join"),
             pytest.param(join(schedule="@never"), [], id="a Join that is off"),
@@ -203,7 +244,9 @@ class TestDates:  # C29
             pytest.param("2026-06-03", "2026-06-02-22-00", id="a day is floored to the grid (C27)"),
             pytest.param("2026-06-03-04-00", "2026-06-03-04-00", id="a label"),
             pytest.param("2026-06-03T04:00:00Z", "2026-06-03-04-00", id="an instant on the grid"),
-            pytest.param("2026-06-03T04:00:01Z", "2026-06-03-07-00", id="an instant after a boundary: the next whole partition"),
+            pytest.param(
+                "2026-06-03T04:00:01Z", "2026-06-03-07-00", id="an instant after a boundary: the next whole partition"
+            ),
             pytest.param("2026-06-03T06:00:00+02:00", "2026-06-03-04-00", id="an instant with an offset"),
         ],
     )
@@ -225,7 +268,9 @@ class TestDates:  # C29
         assert fault.rule == "C29" and "start_date" in fault.remedy
 
     @pytest.mark.parametrize("field", ["start_date", "end_date", "skip_to_date"])
-    @pytest.mark.parametrize("text", ["yesterday", "2026-06-03-05-00", "20260603", "2026-13-01", "0001-01-01", "9999-12-31T00:00:00Z"])
+    @pytest.mark.parametrize(
+        "text", ["yesterday", "2026-06-03-05-00", "20260603", "2026-13-01", "0001-01-01", "9999-12-31T00:00:00Z"]
+    )
     def test_a_date_that_nobody_can_mean_is_refused(self, field: str, text: str) -> None:
         conf = staging_query(schedule="15 1-22/3 * * *", offset="1h")
         (fault,) = faults_of(conf, settings=Settings.model_validate({field: text}))
@@ -244,7 +289,14 @@ class TestDates:  # C29
 class TestEnvironments:  # C12
     @pytest.mark.parametrize(
         ("environments", "prod", "canary"),
-        [(None, True, False), ([], True, False), ([0], True, False), ([1], False, True), ([0, 1], True, True), ([7], False, False)],
+        [
+            (None, True, False),
+            ([], True, False),
+            ([0], True, False),
+            ([1], False, True),
+            ([0, 1], True, True),
+            ([7], False, False),
+        ],
     )
     def test_a_conf_is_deployed_where_it_says_and_in_production_when_silent(
         self, environments: list[int] | None, prod: bool, canary: bool

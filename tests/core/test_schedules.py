@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.core.confs import events, faults_of, group_by, plan_of, rules_broken, staging_query
 
 from airflow_chronon.core.instants import HOUR, MINUTE
 from airflow_chronon.core.schedules import parse_schedule
 from airflow_chronon.errors import ChrononError
+from tests.core.confs import events, faults_of, group_by, plan_of, rules_broken, staging_query
 
 
 class TestText:  # C1
@@ -51,18 +51,24 @@ class TestKinds:  # C2
         schedule = parse_schedule(text)
         assert schedule is not None and schedule.interval == interval
 
-    @pytest.mark.parametrize("text", ["0 2 * * *", "0 6 * * MON", "0 6 1 * *", "0 6 1,15 * MON", "0 6 L * *", "0 6 * JAN *"])
+    @pytest.mark.parametrize(
+        "text", ["0 2 * * *", "0 6 * * MON", "0 6 1 * *", "0 6 1,15 * MON", "0 6 L * *", "0 6 * JAN *"]
+    )
     def test_once_a_day_at_most_leaves_the_day_fields_free(self, text: str) -> None:
         schedule = parse_schedule(text)
         assert schedule is not None and schedule.interval is None
 
-    @pytest.mark.parametrize("text", ["0 */5 * * *", "*/45 * * * *", "*/7 * * * *", "0 9,17 * * *", "*/15 9-17 * * *", "0,30 1 * * *"])
+    @pytest.mark.parametrize(
+        "text", ["0 */5 * * *", "*/45 * * * *", "*/7 * * * *", "0 9,17 * * *", "*/15 9-17 * * *", "0,30 1 * * *"]
+    )
     def test_uneven_gaps_are_refused(self, text: str) -> None:
         with pytest.raises(ChrononError, match="gaps of") as refused:
             parse_schedule(text)
         assert refused.value.fault.rule == "C2"
 
-    @pytest.mark.parametrize("text", ["0 */2 * * MON", "0 0,12 1 * *", "0 * * 6 *", "0 */2 1-30 * *", "0 */2 L * *", "0 */2 * * mon#1"])
+    @pytest.mark.parametrize(
+        "text", ["0 */2 * * MON", "0 0,12 1 * *", "0 * * 6 *", "0 */2 1-30 * *", "0 */2 L * *", "0 */2 * * mon#1"]
+    )
     def test_sub_daily_on_some_days_only_is_refused(self, text: str) -> None:
         with pytest.raises(ChrononError, match="not every day") as refused:
             parse_schedule(text)
@@ -98,7 +104,9 @@ class TestScheduleOverGrid:  # C6
         (fault,) = faults_of(staging_query(schedule=schedule, interval="3h"))
         assert fault.rule == "C6" and "3h" in fault.message and "ambiguous" in fault.message
 
-    @pytest.mark.parametrize(("schedule", "interval"), [("0 * * * *", "3h"), ("0 */3 * * *", "1d"), ("*/15 * * * *", "30m")])
+    @pytest.mark.parametrize(
+        ("schedule", "interval"), [("0 * * * *", "3h"), ("0 */3 * * *", "1d"), ("*/15 * * * *", "30m")]
+    )
     def test_a_cron_gap_other_than_the_interval_is_refused(self, schedule: str, interval: str) -> None:
         (fault,) = faults_of(staging_query(schedule=schedule, interval=interval))
         assert fault.rule == "C6" and repr(schedule) in fault.message

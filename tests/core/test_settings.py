@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.core.confs import events, faults_of, group_by, plan_of, staging_query
 
 from airflow_chronon.core.documents import Environment
 from airflow_chronon.core.settings import ConfSettings, Covers, OnTimeout, Settings, Unscheduled
-from airflow_chronon.core.settings_text import read_settings
+from airflow_chronon.core.settings_text import filled, read_settings
 from airflow_chronon.errors import Rejected
+from tests.core.confs import events, faults_of, group_by, plan_of, staging_query
 
 
 def refused(text: str) -> list[str]:
@@ -26,23 +26,51 @@ class TestGoodFiles:
     def test_everything_has_a_default(self, text: str) -> None:
         settings = read_settings(text)
         assert settings == Settings()
-        assert (settings.catchup, settings.max_active_runs, settings.max_pending_runs, settings.retries) == (False, 4, 64, 2)
-        assert settings.covers is Covers.ELAPSED and settings.unscheduled is Unscheduled.KEEP and settings.lookback is None
-        assert (settings.sensor.poll_seconds, settings.sensor.timeout, settings.sensor.on_timeout) == (60, 2 * 86400, OnTimeout.FAIL)
+        assert (settings.catchup, settings.max_active_runs, settings.max_pending_runs, settings.retries) == (
+            False,
+            4,
+            64,
+            2,
+        )
+        assert (
+            settings.covers is Covers.ELAPSED and settings.unscheduled is Unscheduled.KEEP and settings.lookback is None
+        )
+        assert (settings.sensor.poll_seconds, settings.sensor.timeout, settings.sensor.on_timeout) == (
+            60,
+            2 * 86400,
+            OnTimeout.FAIL,
+        )
         assert settings.environment is Environment.PROD and settings.default_branch == "main"
 
     def test_dates_are_left_as_text_for_each_confs_own_grid(self) -> None:  # C29
         settings = read_settings("start_date: 2026-01-01\nend_date: 2026-01-01T03:00:00Z\nskip_to_date: 20260101\n")
-        assert (settings.start_date, settings.end_date, settings.skip_to_date) == ("2026-01-01", "2026-01-01T03:00:00Z", "20260101")
+        assert (settings.start_date, settings.end_date, settings.skip_to_date) == (
+            "2026-01-01",
+            "2026-01-01T03:00:00Z",
+            "20260101",
+        )
 
-    @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("15m", 900), ("6h", 21600), ("2d", 172800), ("2 D", 172800), ("30", 30)])
+    @pytest.mark.parametrize(
+        ("text", "seconds"), [("90s", 90), ("15m", 900), ("6h", 21600), ("2d", 172800), ("2 D", 172800), ("30", 30)]
+    )
     def test_durations(self, text: str, seconds: int) -> None:
         assert read_settings(f"sensor: {{timeout: {text}}}").sensor.timeout == seconds
 
     def test_variables_come_from_the_environment(self) -> None:
         text = "branch: ${BRANCH}\ncatalog: {kind: filesystem, root: 's3://${BUCKET}/${BRANCH}'}"
         settings = read_settings(text, environ={"BRANCH": "try", "BUCKET": "b"})
-        assert settings.branch == "try" and settings.catalog.of_table("x") == {"kind": "filesystem", "root": "s3://b/try"}
+        assert settings.branch == "try"
+        # a catalog is filled in where it is opened: its secrets must not stand in a serialised DAG
+        catalog = settings.catalog.of_table("x")
+        assert catalog == {"kind": "filesystem", "root": "s3://${BUCKET}/${BRANCH}"}
+        assert filled(catalog, {"BRANCH": "try", "BUCKET": "b"})["root"] == "s3://b/try"
+
+    def test_sections_are_laid_over_each_other_key_by_key(self) -> None:
+        override = "{match: '*', sensor: {timeout: 1h}, catalog: {landed: any_file}}"
+        text = f"sensor: {{poll_seconds: 5}}\ncatalog: {{root: a}}\noverrides: [{override}]"
+        found = read_settings(text).for_conf("group_by/x", ())
+        assert (found.sensor.poll_seconds, found.sensor.timeout) == (5, 3600)
+        assert found.catalog.of_table("t") == {"kind": "filesystem", "root": "a", "landed": "any_file"}
 
     def test_a_tables_catalog_is_the_first_that_matches(self) -> None:
         settings = read_settings("catalog: {kind: a, tables: [{match: 'vendor.*', kind: b}, {match: '*', kind: c}]}")
@@ -77,7 +105,11 @@ class TestBadFiles:
             ("overrides:\n- catchup: true", "line 2, overrides[0].match: the key 'match' is missing", "match"),
             ("start_date: [2026]", "line 1, start_date: [2026] is not allowed", "2026-01-15"),
             ("branch: 5", "line 1, branch: 5 is not allowed", "text, in quotes"),
-            ("task_defaults: {on_failure_callback: foo}", "line 1, task_defaults.on_failure_callback: 'foo'", "package.module.function"),
+            (
+                "task_defaults: {on_failure_callback: foo}",
+                "line 1, task_defaults.on_failure_callback: 'foo'",
+                "package.module.function",
+            ),
             ("5: x", "line 1, [5]: the key 5 is no text", "by its name"),
             ("catchup: true\ncatchup: false", "line 2, catchup: the key stands on line 1 too", "remove one"),
             ("branch: ${NOWHERE}", "line 1, branch: the environment has no NOWHERE", "set NOWHERE"),
@@ -92,7 +124,9 @@ class TestBadFiles:
             ("[" * 5000, "nested too deeply", "write the values out"),
         ],
     )
-    def test_a_bad_value_is_one_sentence_with_its_place_and_what_is_allowed(self, text: str, where: str, remedy: str) -> None:
+    def test_a_bad_value_is_one_sentence_with_its_place_and_what_is_allowed(
+        self, text: str, where: str, remedy: str
+    ) -> None:
         (message,) = refused(text)
         assert where in message and remedy.lower() in message.lower() and "\n" not in message
 
@@ -126,7 +160,12 @@ class TestWhatHolds:
         assert (settings.retries, settings.owner, settings.max_active_runs) == (3, "conf", 9)
 
     def test_of_the_overrides_only_the_first_match_counts(self) -> None:
-        yaml = "overrides: [{match: 'join/*', retries: 1}, {match: '*/checkout.*', retries: 3}, {match: '*', retries: 4, owner: x}]"
+        yaml = (
+            "overrides:\n"
+            "- {match: 'join/*', retries: 1}\n"
+            "- {match: '*/checkout.*', retries: 3}\n"
+            "- {match: '*', retries: 4, owner: x}\n"
+        )
         settings = self.settings_of(yaml)
         assert (settings.retries, settings.owner) == (3, None)
 
@@ -144,7 +183,9 @@ class TestWhatHolds:
         ],
     )
     def test_an_override_matches_a_type_and_name_or_a_tag(self, match: str, hits: bool) -> None:
-        settings = self.settings_of(f"overrides: [{{match: '{match}', retries: 7}}]", sources=[events(interval="1h")], schedule="0 * * * *")
+        settings = self.settings_of(
+            f"overrides: [{{match: '{match}', retries: 7}}]", sources=[events(interval="1h")], schedule="0 * * * *"
+        )
         assert settings.retries == (7 if hits else 2)
 
     def test_a_key_set_to_its_default_still_wins(self) -> None:

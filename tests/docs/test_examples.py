@@ -35,7 +35,9 @@ def test_a_command_prints_what_its_page_shows(
     program, *arguments = shlex.split(command.removeprefix("$ "))
     assert program == "airflow-chronon"
     assert main(arguments) == 0
-    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [line.split() for line in shown.splitlines()]
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        line.split() for line in shown.splitlines()
+    ]
 
 
 @pytest.mark.parametrize("text", [block for block in _blocks("yaml") if "default_branch:" in block.values[0]])

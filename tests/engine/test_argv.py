@@ -52,7 +52,9 @@ def test_the_real_driver_parses_what_is_built_for_every_conf_type_and_mode(make_
         for kind, mode, _ in MODES
     ]
     built = json.dumps([build_argv(job, template=None) for job in jobs])
-    parsed = subprocess.run([compiler / "bin/python", "-c", PARSE], input=built, capture_output=True, text=True, check=False)
+    parsed = subprocess.run(
+        [compiler / "bin/python", "-c", PARSE], input=built, capture_output=True, text=True, check=False
+    )
     assert parsed.returncode == 0, parsed.stderr
     values = {"start_ds": "2026-06-01", "end_ds": "2026-06-03", "ds": "2026-06-03"}
     for job, answer, (_, mode, options) in zip(jobs, json.loads(parsed.stdout), MODES, strict=True):

@@ -202,9 +202,9 @@ class TestRefusals:
         [
             (
                 {"conf_type": "group_by"},
-                "group_by/team.orders.daily__1: the embedded engine does not compute GroupBys yet",
+                r"group_by/team.orders.daily__1: (sources|keyColumns|group|meta).*(required|no such field)",
             ),
-            ({"conf_type": "join", "mode": "metadata_upload"}, "the embedded engine does not compute Joins yet"),
+            ({"conf_type": "join", "mode": "upload"}, "the embedded engine has no mode 'upload' for Joins"),
             ({"mode": "upload"}, "the embedded engine has no mode 'upload' for staging queries"),
             ({"engineType": 1}, "engineType: the embedded engine does not run queries for BIGQUERY"),
             (

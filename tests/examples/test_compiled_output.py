@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.examples.shop_runs import COMPILED, ROOT, staging_queries
 
+
 def tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.integration.deployment import Deployment
 from tests.integration.real_airflow import RealAirflow, run_real_airflow
 from tests.integration.replay_lab import Lab, run_replay_lab
 
@@ -22,3 +23,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """One Airflow for the tests of replays: its jobs tell what they do, and can be held."""
     with run_replay_lab(tmp_path_factory.mktemp("replays")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def deployment(real_airflow: RealAirflow) -> Deployment:
+    """The Chronon deployment of that Airflow: loader files and settings are there, confs come with the tests."""
+    found = Deployment(real_airflow)
+    found.set_up()
+    return found

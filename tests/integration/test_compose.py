@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.integration.compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
 from jsonschema import Draft201909Validator  # type: ignore[import-untyped]
+
+from tests.integration.compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
 
 SCHEMA = Path(__file__).with_name("compose_spec.json")
 

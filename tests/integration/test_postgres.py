@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from airflow_api import AirflowApi, wait_until
-from tests.integration.compose_file import ROOT, environment
 from local_airflow import HOST, USER, Component, LocalAirflow, free_port
+
+from tests.integration.compose_file import ROOT, environment
 from tests.integration.postgres_server import PostgresServer, postgres_server
 
 DAG_FILE = """

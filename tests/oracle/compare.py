@@ -1,10 +1,10 @@
 """Hold what the product says of a tree against what the oracle says.
 
-    python tests/oracle/compare.py ROOT FROM TO -- COMMAND...      e.g. … -- airflow-chronon
+    python -m tests.oracle.compare ROOT FROM TO -- COMMAND...      e.g. … -- airflow-chronon
 
-runs `COMMAND explain --root ROOT --from FROM --to TO --format json` and compares status and broken rule of every conf, grid,
-modes, and every run with its windows, partitions and waits. Ends with `N confs, M runs compared, K differ`; exit code 1 when
-anything differs.
+runs `COMMAND explain --root ROOT --from FROM --to TO --format json` and compares status and broken rule of every conf,
+grid, modes, and every run with its windows, partitions and waits. Ends with `N confs, M runs compared, K differ`; exit
+code 1 when anything differs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from tests.oracle import oracle
 

@@ -26,9 +26,26 @@ INTERVALS = ((15, MINUTES_), (30, MINUTES_), (1, HOURS), (60, MINUTES_), (2, HOU
 INTERVALS += ((8, HOURS), (12, HOURS), (1, DAYS), (24, HOURS), (1440, MINUTES_), (45, MINUTES_), (5, HOURS), (7, DAYS))
 OFFSETS = ((0, HOURS), (1, HOURS), (2, HOURS), (30, MINUTES_), (4, HOURS), (15, MINUTES_), (3, HOURS))
 LAGS = ((0, DAYS), (1, DAYS), (2, DAYS), (3, HOURS), (6, HOURS), (90, MINUTES_), (1, HOURS), (-1, DAYS), (30, DAYS))
-FORMATS = ("yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd-HH-mm", "yyyy/MM/dd HH:mm", "yyyyMMddHH", "yyyy-MM-dd'T'HH:mm:ss", "yy-M-d-H-m")
+FORMATS = (
+    "yyyy-MM-dd",
+    "yyyyMMdd",
+    "yyyy-MM-dd-HH-mm",
+    "yyyy/MM/dd HH:mm",
+    "yyyyMMddHH",
+    "yyyy-MM-dd'T'HH:mm:ss",
+    "yy-M-d-H-m",
+)
 FORMATS += ("dd.MM.yyyy HH:mm", "yyyy-MM", "MMM dd yyyy", "yyyy-DDD", "'d='yyyy-MM-dd")
-CUT_OFFS = ("2026-06-02", "20260603", "2026-06-02-06-00", "2026-05-01", "2026-07-01", "2020-01-01", "not-a-date", "2026-06-03T00:00")
+CUT_OFFS = (
+    "2026-06-02",
+    "20260603",
+    "2026-06-02-06-00",
+    "2026-05-01",
+    "2026-07-01",
+    "2020-01-01",
+    "not-a-date",
+    "2026-06-03T00:00",
+)
 COLUMNS = ("ds", "dt", "event_ts", "hr")
 SUBS = (["system=mobile"], ["a=1/b=2", "a=2"], [])
 
@@ -110,7 +127,13 @@ def _daily_online(document: Document, random: Random, _: list[str]) -> None:
 
 def _sub_daily(document: Document, random: Random, _: list[str]) -> None:
     schedule, interval, offset = random.choice(
-        [("15 1-22/3 * * *", 3, 1), ("0 */3 * * *", 3, 0), ("0 * * * *", 1, 0), ("0 4-22/6 * * *", 6, 4), ("0 2-20/6 * * *", 6, 2)]
+        [
+            ("15 1-22/3 * * *", 3, 1),
+            ("0 */3 * * *", 3, 0),
+            ("0 * * * *", 1, 0),
+            ("0 4-22/6 * * *", 6, 4),
+            ("0 2-20/6 * * *", 6, 2),
+        ]
     )
     execution = _execution(document)
     execution["offlineSchedule"] = schedule
@@ -145,8 +168,22 @@ def _grid_field(info: Document, field: str, random: Random) -> None:
     _set(info, field, values[field]())
 
 
-_QUERY_FIELDS = ("partitionInterval", "partitionOffset", "partitionFormat", "partitionColumn", "partitionLag", "timePartitioned")
-_QUERY_FIELDS += ("startPartition", "endPartition", "triggerExpr", "subPartitionsToWaitFor", "partitionLag", "endPartition")
+_QUERY_FIELDS = (
+    "partitionInterval",
+    "partitionOffset",
+    "partitionFormat",
+    "partitionColumn",
+    "partitionLag",
+    "timePartitioned",
+)
+_QUERY_FIELDS += (
+    "startPartition",
+    "endPartition",
+    "triggerExpr",
+    "subPartitionsToWaitFor",
+    "partitionLag",
+    "endPartition",
+)
 
 
 def _query(document: Document, random: Random, _: list[str]) -> None:
@@ -184,9 +221,13 @@ def _source_kind(document: Document, random: Random, _: list[str]) -> None:
 def _left(document: Document, random: Random, _: list[str]) -> None:
     left = document.get("left")
     if left and "events" in left:
-        document["left"] = {"entities": {"snapshotTable": left["events"]["table"], "query": left["events"].get("query", {})}}
+        document["left"] = {
+            "entities": {"snapshotTable": left["events"]["table"], "query": left["events"].get("query", {})}
+        }
     elif left and "entities" in left:
-        document["left"] = {"events": {"table": left["entities"]["snapshotTable"], "query": left["entities"].get("query", {})}}
+        document["left"] = {
+            "events": {"table": left["entities"]["snapshotTable"], "query": left["entities"].get("query", {})}
+        }
 
 
 def _group_by(document: Document, random: Random, _: list[str]) -> None:
@@ -195,8 +236,15 @@ def _group_by(document: Document, random: Random, _: list[str]) -> None:
         return
     part = random.choice(parts)
     _set(part, "accuracy", random.choice((0, 1, None)))
-    windows = [{"length": n, "timeUnit": unit} for n, unit in random.sample(((1, DAYS), (7, DAYS), (6, HOURS), (90, MINUTES_)), 2)]
-    _set(part, "aggregations", random.choice(([{"windows": windows}], [{"windows": windows}, {}], [], None, [{"windows": windows[:1]}])))
+    windows = [
+        {"length": n, "timeUnit": unit}
+        for n, unit in random.sample(((1, DAYS), (7, DAYS), (6, HOURS), (90, MINUTES_)), 2)
+    ]
+    _set(
+        part,
+        "aggregations",
+        random.choice(([{"windows": windows}], [{"windows": windows}, {}], [], None, [{"windows": windows[:1]}])),
+    )
 
 
 def _bootstrap(document: Document, random: Random, tables: list[str]) -> None:
@@ -242,6 +290,18 @@ def _meta(document: Document, random: Random, _: list[str]) -> None:
 
 
 _CHANGES = (
-    *(_schedule, _daily_online, _sub_daily, _grid, _query, _query, _query, _source_table, _source_kind, _left, _group_by),
+    *(
+        _schedule,
+        _daily_online,
+        _sub_daily,
+        _grid,
+        _query,
+        _query,
+        _query,
+        _source_table,
+        _source_kind,
+        _left,
+        _group_by,
+    ),
     *(_bootstrap, _dependency, _dependency, _meta),
 )

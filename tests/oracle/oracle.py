@@ -1,235 +1,27 @@
 """A slow, plain second opinion on the rules, standard library only.
 
-    python tests/oracle/oracle.py ROOT FROM TO [TYPE/NAME ...]
+    python -m tests.oracle.oracle ROOT FROM TO [TYPE/NAME ...]
 
-prints, as JSON, what `airflow-chronon check` and `airflow-chronon explain` must agree with: for every conf of the compiled
-tree ROOT whether it is accepted (else the rule it breaks), its grid, and every run whose first fire lies in [FROM, TO) with
-its partition key, its window, and per mode the partitions it writes and the labels it waits for. It counts minutes one by
-one and shares no code with the product: where the two differ, read the rule and find out which is wrong.
+prints, as JSON, what `airflow-chronon check` and `airflow-chronon explain` must agree with: for every conf of the
+compiled tree ROOT whether it is accepted (else the rule it breaks), its grid, and every run whose first fire lies in
+[FROM, TO) with its partition key, its window, and per mode the partitions it writes and the labels it waits for. It
+counts minutes one by one and shares no code with the product: where the two differ, read the rule and find out which is
+wrong.
 """
 
 from __future__ import annotations
 
-import calendar
 import json
 import re
 import sys
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-UTC = timezone.utc
-DAY = 1440  # everything below is whole minutes since the epoch
+from tests.oracle.oracle_grid import Grid, window
+from tests.oracle.oracle_time import DAY, Cron, Reject, iso, minutes, schedule
+
 TYPES = {"group_bys": "group_by", "joins": "join", "staging_queries": "staging_query"}
-LEGAL = {m for m in range(1, 60) if 60 % m == 0 and m < 60} | {60 * h for h in (1, 2, 3, 4, 6, 8, 12)} | {DAY}
-OFF = {"", "none", "null", "@never"}
 
 
-class Reject(Exception):
-    def __init__(self, rule: str, why: str):
-        self.rule, self.why = rule, why
-
-
-def dt(minute: int) -> datetime:
-    return datetime.fromtimestamp(minute * 60, UTC)
-
-
-def iso(minute: int) -> str:
-    return dt(minute).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def minutes(text: str) -> int:
-    d = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return int((d if d.tzinfo else d.replace(tzinfo=UTC)).timestamp()) // 60
-
-
-# ---------------------------------------------------------------- cron
-NAMES = {n: i for i, n in enumerate("SUN MON TUE WED THU FRI SAT".split())}
-MONTHS = {n: i + 1 for i, n in enumerate("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split())}
-
-
-def field(text: str, low: int, high: int, names: dict[str, int]) -> set:
-    out: set = set()
-    for part in text.upper().split(","):
-        if part == "L" and high == 31:
-            out.add("L")
-            continue
-        if m := re.fullmatch(r"(\w+)#(\d)", part):
-            out.add((names.get(m[1], None) if m[1] in names else int(m[1]) % 7, int(m[2])))
-            continue
-        span, _, step = part.partition("/")
-        if span == "*" or (span == "?" and high in (31, 6)):
-            a, b = low, high
-        elif "-" in span:
-            a, b = (names[x] if x in names else int(x) for x in span.split("-"))
-        else:
-            a = names[span] if span in names else int(span)
-            b = high if step else a
-        top = 7 if high == 6 else high
-        if not (low <= a <= top and low <= b <= top) or (step and int(step) < 1):
-            raise Reject("C1", f"bad cron field {text!r}")
-        span_values = range(a, b + 1) if a <= b else [*range(a, high + 1), *range(low, b + 1)]  # croniter wraps
-        out |= {x % 7 if high == 6 else x for x in list(span_values)[:: int(step or 1)]}
-    return out
-
-
-class Cron:
-    def __init__(self, text: str, regular: bool = True):
-        parts = text.split()
-        if len(parts) != 5:
-            raise Reject("C1", f"{text!r} has {len(parts)} fields, not 5")
-        if any(re.search(r"(^|,)[RH](\(|/|,|$)", p.upper()) for p in parts):
-            raise Reject("C1", f"R and H are refused: {text!r}")
-        try:
-            self.m = field(parts[0], 0, 59, {})
-            self.h = field(parts[1], 0, 23, {})
-            self.dom = field(parts[2], 1, 31, {})
-            self.mon = field(parts[3], 1, 12, MONTHS)
-            self.dow = field(parts[4], 0, 6, NAMES)
-        except (ValueError, KeyError, TypeError) as e:
-            raise Reject("C1", f"{text!r}: {e}") from None
-        self.any_dom, self.any_dow = self.dom >= set(range(1, 32)), self.dow >= set(range(7))
-        # as in croniter: a list that names every day still counts as restricted beside the other day field,
-        # except a full weekday list beside a day of month that begins with a star
-        self.star_dom = parts[2] in ("*", "?")
-        self.star_dow = parts[4] in ("*", "?") or (self.any_dow and parts[2].startswith("*"))
-        fires = sorted(h * 60 + m for h in self.h for m in self.m)
-        self.interval = None
-        if len(fires) > 1 and regular:
-            if not (self.any_dom and self.any_dow and self.mon >= set(range(1, 13))):
-                raise Reject("C2", f"{text!r} fires more than once a day but not every day")
-            gaps = {b - a for a, b in zip(fires, fires[1:])} | {fires[0] + DAY - fires[-1]}
-            if len(gaps) != 1:
-                raise Reject("C2", f"{text!r} does not tile the day evenly")
-            self.interval = gaps.pop()
-        self.times = fires
-        start = minutes("2024-01-01")
-        if not any(self.day(start + d * DAY) for d in range(8 * 366)):
-            raise Reject("C1", f"{text!r} never fires")
-
-    def day(self, minute: int) -> bool:
-        d = dt(minute)
-        if d.month not in self.mon:
-            return False
-        last = calendar.monthrange(d.year, d.month)[1]
-        wd = (d.weekday() + 1) % 7
-        on_dom = d.day in self.dom or ("L" in self.dom and d.day == last)
-        on_dow = wd in self.dow or (wd, (d.day - 1) // 7 + 1) in self.dow
-        if self.star_dom:
-            return on_dow
-        if self.star_dow:
-            return on_dom
-        return on_dom or on_dow
-
-    def fires(self, a: int, b: int) -> list[int]:
-        out = []
-        for day in range(a // DAY * DAY, b + DAY, DAY):
-            if self.day(day):
-                out += [day + t for t in self.times if a <= day + t < b]
-        return out
-
-    def before(self, t: int) -> int:
-        for back in range(0, 9 * 366):
-            day = t // DAY * DAY - back * DAY
-            if self.day(day):
-                hits = [day + x for x in self.times if day + x < t]
-                if hits:
-                    return hits[-1]
-        raise Reject("C1", "no earlier fire")
-
-
-def schedule(text) -> Cron | None:
-    if text is None or text.strip().lower() in OFF:
-        return None
-    s = text.strip()
-    if s.lower() == "@daily":
-        return Cron("0 0 * * *")
-    if s.startswith("@"):
-        raise Reject("C1", f"alias {s!r}")
-    return Cron(s)
-
-
-# ---------------------------------------------------------------- grids and labels
-def window(w) -> int | None:
-    return None if w is None else w["length"] * {0: 60, 1: DAY, 2: 1}[w["timeUnit"]]
-
-
-TOKEN = re.compile(r"('(?:[^']|'')*')|(y+|M+|d+|H+|m+|s+)|([A-Za-z\[\]{}#])|(.)", re.S)
-RUNS = {"yyyy", "yy", "M", "MM", "d", "dd", "H", "HH", "m", "mm", "s", "ss"}
-
-
-class Pattern:
-    """A Java date pattern as a list of (letter or None, width, literal)."""
-
-    def __init__(self, text: str):
-        self.text, self.parts = text, []
-        for quoted, run, bad, other in TOKEN.findall(text):
-            if bad or (run and run not in RUNS) or other == "'":
-                raise Reject("C7", f"{bad or run or other!r} in format {text!r}")
-            if run:
-                self.parts.append((run[0], len(run), ""))
-            else:
-                self.parts.append((None, 0, other or ("'" if quoted == "''" else quoted[1:-1].replace("''", "'"))))
-        self.letters = {p[0] for p in self.parts if p[0]}
-
-    def write(self, minute: int) -> str:
-        d = dt(minute)
-        v = {"y": d.year, "M": d.month, "d": d.day, "H": d.hour, "m": d.minute, "s": 0}
-        return "".join(lit if c is None else f"{v['y'] % 100:02d}" if (c, w) == ("y", 2) else str(v[c]).zfill(w) for c, w, lit in self.parts)
-
-    def read(self, label: str) -> int | None:
-        rx = "".join(re.escape(lit) if c is None else (r"(\d{1,2})" if w == 1 else rf"(\d{{{w}}})") for c, w, lit in self.parts)
-        m = re.fullmatch(rx, label)
-        if not m:
-            return None
-        v = dict(zip([c for c, _, _ in self.parts if c], map(int, m.groups())))
-        year = v["y"] + (2000 if ("y", 2) in {(c, w) for c, w, _ in self.parts} else 0)
-        try:
-            return minutes(datetime(year, v["M"], v["d"], v.get("H", 0), v.get("m", 0)).isoformat())
-        except (ValueError, KeyError):
-            return None
-
-
-class Grid:
-    def __init__(self, interval: int, offset: int, fmt: str | None, column: str):
-        if interval not in LEGAL:
-            raise Reject("C4", f"interval of {interval} minutes")
-        if not 0 <= offset < interval:
-            raise Reject("C5", f"offset {offset} on interval {interval}")
-        self.i, self.o, self.column = interval, offset, column
-        self.fmt = fmt or ("yyyy-MM-dd" if interval == DAY and offset == 0 else "yyyy-MM-dd-HH-mm")
-        self.pattern = Pattern(self.fmt)
-        need = {"y", "M", "d"} | ({"H"} if interval < DAY or offset else set()) | ({"m"} if interval % 60 or offset % 60 else set())
-        if need - self.pattern.letters:
-            raise Reject("C7", f"format {self.fmt!r} is too coarse")
-
-    @property
-    def legacy(self) -> bool:
-        return self.i == DAY and self.o == 0
-
-    def floor(self, t: int) -> int:
-        return (t - self.o) // self.i * self.i + self.o
-
-    def label(self, start: int) -> str:
-        return self.pattern.write(start)
-
-    def starts(self, a: int, b: int) -> list[int]:
-        """Starts of the partitions that overlap [a, b)."""
-        return list(range(self.floor(a), b, self.i)) if b > a else []
-
-    def cut(self, label: str) -> tuple[int, int]:
-        """The [start, end) that a cut-off label stands for: a partition of this table, or a whole day (C16)."""
-        if (t := self.pattern.read(label)) is not None:
-            return t, t + self.i
-        for day in ("yyyy-MM-dd", "yyyyMMdd"):
-            if (t := Pattern(day).read(label)) is not None:
-                return t, t + DAY
-        raise Reject("C16", f"cut-off {label!r} is neither in format {self.fmt!r} nor a day")
-
-    def spec(self) -> dict:
-        return {"interval_minutes": self.i, "offset_minutes": self.o, "format": self.fmt, "column": self.column}
-
-
-# ---------------------------------------------------------------- confs
 class Repo:
     def __init__(self, root: Path):
         self.confs, self.tables, self.bare = {}, {}, {}
@@ -266,8 +58,12 @@ def out_grid(c) -> Grid:
         offline = schedule(e.get("offlineSchedule"))
         interval = offline.interval if offline else None
     legacy_fmt = common(c).get("spark.chronon.partition.format") if interval is None and not offset else None
-    return Grid(DAY if interval is None else interval, offset or 0, info.get("partitionFormat") or legacy_fmt,
-                info.get("partitionColumn") or common(c).get("spark.chronon.partition.column") or "ds")
+    return Grid(
+        DAY if interval is None else interval,
+        offset or 0,
+        info.get("partitionFormat") or legacy_fmt,
+        info.get("partitionColumn") or common(c).get("spark.chronon.partition.column") or "ds",
+    )
 
 
 def truthy(v) -> bool:
@@ -277,7 +73,9 @@ def truthy(v) -> bool:
 def modes(key: str, c, g: Grid) -> dict[str, Cron]:
     e, kind, out = c["metaData"].get("executionInfo", {}), key.split("/")[0], {}
     offline = schedule(e.get("offlineSchedule"))
-    online = schedule(e.get("onlineSchedule")) if kind != "staging_query" and truthy(c["metaData"].get("online")) else None
+    online = (
+        schedule(e.get("onlineSchedule")) if kind != "staging_query" and truthy(c["metaData"].get("online")) else None
+    )
     for s in (offline, online):
         if s is None:
             continue
@@ -308,7 +106,11 @@ class Source:
         self.table, self.expr, self.lag = base, q.get("triggerExpr"), window(q.get("partitionLag")) or 0
         self.kind, col, self.cumulative = kind, q.get("partitionColumn"), truthy(q.get("isCumulative"))
         default_col = common(owner).get("spark.chronon.partition.column") or "ds"
-        hit, interval, offset = repo.producer(base, ns or owner), window(q.get("partitionInterval")), window(q.get("partitionOffset"))
+        hit, interval, offset = (
+            repo.producer(base, ns or owner),
+            window(q.get("partitionInterval")),
+            window(q.get("partitionOffset")),
+        )
         self.timed = truthy(q.get("timePartitioned"))
         if self.timed:
             self.grid, self.column = None, col or default_col
@@ -329,9 +131,9 @@ class Source:
                 fmt = common(owner).get("spark.chronon.partition.format")
             self.grid = Grid(DAY if interval is None else interval, offset or 0, fmt, col or default_col)
         self.column = self.grid.column
-        if use == "whole" and consumer is not None:
-            if consumer.i % self.grid.i or (consumer.o - self.grid.o) % self.grid.i:
-                raise Reject("C13", f"{base}: boundaries do not line up")
+        cuts = consumer is not None and (consumer.i % self.grid.i or (consumer.o - self.grid.o) % self.grid.i)
+        if use == "whole" and cuts:
+            raise Reject("C13", f"{base}: boundaries do not line up")
         self.cuts(q, self.grid)
 
     def cuts(self, q, g):
@@ -339,7 +141,7 @@ class Source:
         self.last, self.hi = g.cut(q["endPartition"]) if q.get("endPartition") else (None, None)
 
     def wait(self, a: int, b: int, back: int = 0, closed_by: int | None = None) -> dict | None:
-        """Wait for [a, b) before lag; `back`: how much further back the whole range reaches (negative: it starts later);
+        """Wait for [a, b) before lag; `back`: how much further back the range reaches (negative: it starts later);
         `closed_by`: only partitions closed by then (before lag)."""
         a, b = a - self.lag, b - self.lag
         whole = a - back
@@ -380,19 +182,62 @@ def join_table(meta: dict) -> str:
 def sources_of(repo, owner, src, use, consumer, ns=None) -> list[Source]:
     if "events" in src:
         s = src["events"]
-        return [Source(repo, owner, s["table"], dict(s.get("query") or {}, isCumulative=s.get("isCumulative")), use, consumer, ns=ns)]
+        return [
+            Source(
+                repo,
+                owner,
+                s["table"],
+                dict(s.get("query") or {}, isCumulative=s.get("isCumulative")),
+                use,
+                consumer,
+                ns=ns,
+            )
+        ]
     if "entities" in src:
         s = src["entities"]
         out = [Source(repo, owner, s["snapshotTable"], s.get("query") or {}, use, consumer, "snapshot", ns=ns)]
         if s.get("mutationTable"):
-            out.append(Source(repo, owner, s["mutationTable"], s.get("query") or {}, "right", consumer, "mutation", ns=ns))
+            out.append(
+                Source(repo, owner, s["mutationTable"], s.get("query") or {}, "right", consumer, "mutation", ns=ns)
+            )
         return out
     if "joinSource" in src:
-        return [Source(repo, owner, join_table(src["joinSource"]["join"]["metaData"]), src["joinSource"].get("query") or {}, use, consumer, ns=ns)]
+        return [
+            Source(
+                repo,
+                owner,
+                join_table(src["joinSource"]["join"]["metaData"]),
+                src["joinSource"].get("query") or {},
+                use,
+                consumer,
+                ns=ns,
+            )
+        ]
     if "modelTransforms" in src:
         meta = src["modelTransforms"]["metaData"]
-        info = meta.get("executionInfo", {}).get("outputTableInfo") or {"partitionInterval": {"length": 1, "timeUnit": 1}}
-        return [Source(repo, owner, join_table(meta), {k: info.get(k) for k in ("partitionColumn", "partitionFormat", "partitionInterval", "partitionOffset", "timePartitioned")}, use, consumer, ns=ns)]
+        info = meta.get("executionInfo", {}).get("outputTableInfo") or {
+            "partitionInterval": {"length": 1, "timeUnit": 1}
+        }
+        return [
+            Source(
+                repo,
+                owner,
+                join_table(meta),
+                {
+                    k: info.get(k)
+                    for k in (
+                        "partitionColumn",
+                        "partitionFormat",
+                        "partitionInterval",
+                        "partitionOffset",
+                        "timePartitioned",
+                    )
+                },
+                use,
+                consumer,
+                ns=ns,
+            )
+        ]
     return []
 
 
@@ -421,7 +266,15 @@ def waits(repo, key, c, g: Grid, s: int, e: int, mode: str = "backfill") -> list
                     r = out_grid(gb)
                 except Reject:
                     continue  # a rejected part is reported for itself and uploads nothing
-                out.append({"table": join_table(gb["metaData"]) + "__upload", "column": r.column, "labels": [r.floor(e) - r.i], "grid": r, "sub": []})
+                out.append(
+                    {
+                        "table": join_table(gb["metaData"]) + "__upload",
+                        "column": r.column,
+                        "labels": [r.floor(e) - r.i],
+                        "grid": r,
+                        "sub": [],
+                    }
+                )
     elif kind == "group_by":
         for src in c["sources"]:
             for x in sources_of(repo, c, src, "whole", g):
@@ -431,8 +284,23 @@ def waits(repo, key, c, g: Grid, s: int, e: int, mode: str = "backfill") -> list
         named = set()
         for d in c.get("tableDependencies") or []:
             info = d["tableInfo"]
-            q = {k: info.get(k) for k in ("partitionColumn", "partitionFormat", "partitionInterval", "partitionOffset", "timePartitioned", "triggerExpr", "isCumulative")}
-            q |= {"startPartition": d.get("startCutOff"), "endPartition": d.get("endCutOff"), "partitionLag": d.get("endOffset")}
+            q = {
+                k: info.get(k)
+                for k in (
+                    "partitionColumn",
+                    "partitionFormat",
+                    "partitionInterval",
+                    "partitionOffset",
+                    "timePartitioned",
+                    "triggerExpr",
+                    "isCumulative",
+                )
+            }
+            q |= {
+                "startPartition": d.get("startCutOff"),
+                "endPartition": d.get("endCutOff"),
+                "partitionLag": d.get("endOffset"),
+            }
             named.add(info["table"].split("/")[0])
             x = Source(repo, c, info["table"], q, "whole", g, default_1d=True)
             start = window(d.get("startOffset"))
@@ -449,10 +317,20 @@ def waits(repo, key, c, g: Grid, s: int, e: int, mode: str = "backfill") -> list
             elif "ds_nodash" in value:
                 fmt = "yyyyMMdd"
             elif not re.fullmatch(r"\{\{\s*ds\s*\}\}", value):
-                out.append({"table": table, "column": column, "labels": [value], "grid": None, "sub": [sub] if sub else []})
+                out.append(
+                    {"table": table, "column": column, "labels": [value], "grid": None, "sub": [sub] if sub else []}
+                )
                 continue
             day = Grid(DAY, 0, fmt, column)
-            out.append({"table": table, "column": column, "labels": [x + shift for x in day.starts(s, e)], "grid": day, "sub": [sub] if sub else []})
+            out.append(
+                {
+                    "table": table,
+                    "column": column,
+                    "labels": [x + shift for x in day.starts(s, e)],
+                    "grid": day,
+                    "sub": [sub] if sub else [],
+                }
+            )
     else:
         left_entities = "entities" in c["left"]
         for x in sources_of(repo, c, c["left"], "whole", g):
@@ -518,7 +396,9 @@ def deployed(c, environment: int = 0) -> bool:
 
 def newest_only(key, c) -> bool:
     hb = c["metaData"].get("executionInfo", {}).get("historicalBackfill")
-    return hb is not None and (truthy(hb) if key.startswith("group_by/") else not truthy(hb) and key.startswith("join/"))
+    return hb is not None and (
+        truthy(hb) if key.startswith("group_by/") else not truthy(hb) and key.startswith("join/")
+    )
 
 
 def cycles(repo) -> set[str]:
@@ -563,7 +443,10 @@ def cycles(repo) -> set[str]:
             gb = part["groupBy"]
             temporal = gb.get("accuracy", 0 if any(has_topic(src) for src in gb["sources"]) else 1) == 0
             of_tree = repo.confs.get("group_by/" + gb["metaData"]["name"]) or gb
-            back = 0 if temporal or "entities" in c["left"] else interval(of_tree) or 1
+            snapshot = interval(of_tree)
+            if snapshot is None:
+                continue  # a bad part is reported first
+            back = 0 if temporal or "entities" in c["left"] else snapshot
             for src in gb["sources"]:
                 for table, lag in tables(src):
                     add(key, table, lag + back, gb)
@@ -598,11 +481,22 @@ def run_list(repo, key, c, g, ms, t0, t1) -> list[dict]:
         first = min(f for f, _ in by_end[end].values())
         if not t0 <= first < t1:
             continue
-        out.append({
-            "fire": iso(first), "partition_key": g.label(end - g.i), "start": iso(max(x for x in ends if x < end)), "end": iso(end),
-            "modes": {n: {"fire": iso(f), "partitions": [g.label(x) for x in g.starts(s, end)], "waits": waits(repo, key, c, g, s, end, n)}
-                      for n, (f, s) in sorted(by_end[end].items())},
-        })
+        out.append(
+            {
+                "fire": iso(first),
+                "partition_key": g.label(end - g.i),
+                "start": iso(max(x for x in ends if x < end)),
+                "end": iso(end),
+                "modes": {
+                    n: {
+                        "fire": iso(f),
+                        "partitions": [g.label(x) for x in g.starts(s, end)],
+                        "waits": waits(repo, key, c, g, s, end, n),
+                    }
+                    for n, (f, s) in sorted(by_end[end].items())
+                },
+            }
+        )
     return out
 
 
@@ -621,7 +515,12 @@ def judge(root: Path, t0: int, t1: int, only=(), environment: int = 0) -> dict:
             if key in looped:
                 raise Reject("C15", "part of a cycle")
             waits(repo, key, c, g, g.floor(t0), g.floor(t0) + g.i)
-            out[key] = {"status": "ok", "grid": g.spec(), "modes": sorted(ms), "runs": run_list(repo, key, c, g, ms, t0, t1)}
+            out[key] = {
+                "status": "ok",
+                "grid": g.spec(),
+                "modes": sorted(ms),
+                "runs": run_list(repo, key, c, g, ms, t0, t1),
+            }
         except Reject as r:
             out[key] = {"status": "rejected", "rule": r.rule, "why": r.why}
     return out
@@ -630,4 +529,10 @@ def judge(root: Path, t0: int, t1: int, only=(), environment: int = 0) -> dict:
 if __name__ == "__main__":
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    print(json.dumps(judge(Path(sys.argv[1]), minutes(sys.argv[2]), minutes(sys.argv[3]), set(sys.argv[4:])), indent=1, ensure_ascii=False))
+    print(
+        json.dumps(
+            judge(Path(sys.argv[1]), minutes(sys.argv[2]), minutes(sys.argv[3]), set(sys.argv[4:])),
+            indent=1,
+            ensure_ascii=False,
+        )
+    )

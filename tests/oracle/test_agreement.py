@@ -6,14 +6,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.oracle import oracle
 import pytest
-from tests.oracle.compare import differences
-from tests.oracle.mutations import Tree, random_tree, read_tree, write_tree
 
 from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan
+from tests.oracle import oracle
+from tests.oracle.compare import differences
+from tests.oracle.mutations import Tree, random_tree, read_tree, write_tree
 
 DATA = Path(__file__).parent.parent / "data"
 START, END = "2026-06-01", "2026-06-04"
@@ -42,8 +42,20 @@ def test_a_real_tree_is_judged_alike(tree: str) -> None:
     assert differences(want, product(DATA / tree, START, END)) == []
 
 
-@pytest.mark.parametrize("seed", range(60))
+def disagreement(tree: Tree, root: Path, *, start: str, end: str) -> list[str]:
+    write_tree(tree, root)
+    want = oracle.judge(root, oracle.minutes(start), oracle.minutes(end))
+    return differences(want, product(root, start, end))
+
+
+@pytest.mark.parametrize("seed", range(25))
 def test_a_random_tree_is_judged_alike(seed: int, source: Tree, tmp_path: Path) -> None:
-    write_tree(random_tree(source, Random(seed)), tmp_path)
-    want = oracle.judge(tmp_path, oracle.minutes(START), oracle.minutes(END))
-    assert differences(want, product(tmp_path, START, END)) == []
+    tree = random_tree(source, Random(seed), changes=20)
+    assert disagreement(tree, tmp_path, start="2026-06-01", end="2026-06-03") == []
+
+
+@pytest.mark.soak
+def test_thousands_of_random_trees_are_judged_alike(source: Tree, tmp_path: Path) -> None:
+    for seed in range(1000, 4000):
+        tree = random_tree(source, Random(seed), size=7, changes=35)
+        assert disagreement(tree, tmp_path / str(seed), start="2026-05-31", end="2026-06-02") == [], seed

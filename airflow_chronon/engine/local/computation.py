@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.catalogs.storage import LocalStorage
@@ -26,8 +26,19 @@ class Session:
     log: Log
 
 
+@dataclass(frozen=True)
+class Output:
+    """One table that a job writes, and the relation in the connection that holds its rows."""
+
+    table: str
+    relation: str = RESULT
+
+
 class Computation(Protocol):
     """Computes the rows of a job. Neither writes nor publishes: that is the same for all."""
+
+    def outputs(self, job: JobRequest) -> tuple[Output, ...]:
+        """The tables that the job writes, in the order in which they are published. Known once it is prepared."""
 
     def prepare(self, job: JobRequest, session: Session) -> None:
         """Read and check everything that can be checked before the work.
@@ -36,4 +47,12 @@ class Computation(Protocol):
         """
 
     def compute(self, job: JobRequest, session: Session) -> None:
-        """Leave the rows of every label of the job in the table :data:`RESULT`, the partition column among them."""
+        """Leave the rows of every label of the job in each output's relation, the partition column among them."""
+
+
+@runtime_checkable
+class Action(Protocol):
+    """A job that writes no table."""
+
+    def perform(self, job: JobRequest, session: Session) -> None:
+        """Do it, whole or not at all. Raises :class:`airflow_chronon.errors.JobRefused` with nothing done."""

@@ -18,25 +18,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """The rows in the table :data:`RESULT`; each belongs to a label of the run."""
+    """The rows of one relation; each belongs to a label of the run."""
 
+    relation: str
     column: str  #: the partition column as the result spells it
     only_column: bool  #: whether it has no other column
     rows: Mapping[PartitionKey, int]  #: rows per label; a label without rows is absent
 
     @classmethod
-    def checked(cls, connection: duckdb.DuckDBPyConnection, job: JobRequest) -> Result:
+    def checked(cls, connection: duckdb.DuckDBPyConnection, job: JobRequest, relation: str = RESULT) -> Result:
         """Raises :class:`JobFailed` without the partition column, or when a row belongs to no label of the run: no row
         is dropped silently."""
-        names = [column[0] for column in connection.execute(f"SELECT * FROM {RESULT} LIMIT 0").description or ()]
+        names = [column[0] for column in connection.execute(f"SELECT * FROM {relation} LIMIT 0").description or ()]
         column = _partition_column(names, job)
-        return cls(column, len(names) == 1, _rows(connection, job, column))
+        return cls(relation, column, len(names) == 1, _rows(connection, job, relation, column))
 
     def query(self, label: PartitionKey) -> str:
         """The rows of one label. The label stands in the folder's name, so its column is left out of the file, unless
         there is no other: Parquet has no files without columns."""
         kept = "*" if self.only_column else f"* EXCLUDE ({identifier(self.column)})"
-        return f"SELECT {kept} FROM {RESULT} WHERE {_text(self.column)} = {literal(label)}"
+        return f"SELECT {kept} FROM {self.relation} WHERE {_text(self.column)} = {literal(label)}"
 
 
 def _text(column: str) -> str:
@@ -51,9 +52,11 @@ def _partition_column(names: list[str], job: JobRequest) -> str:
     raise JobFailed(Fault("C7", "query", message, f"select the partition's label AS {job.spec.column}"), conf=job.conf)
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, job: JobRequest, column: str) -> dict[PartitionKey, int]:
+def _rows(
+    connection: duckdb.DuckDBPyConnection, job: JobRequest, relation: str, column: str
+) -> dict[PartitionKey, int]:
     labels = job.partitions
-    counted = f"SELECT {_text(column)}, count(*) FROM {RESULT} GROUP BY 1 ORDER BY 1 NULLS FIRST"
+    counted = f"SELECT {_text(column)}, count(*) FROM {relation} GROUP BY 1 ORDER BY 1 NULLS FIRST"
     found: dict[str | None, int] = dict(connection.execute(counted).fetchall())
     written = {label: found.pop(label) for label in labels if label in found}
     if found:

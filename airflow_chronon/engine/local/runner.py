@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +16,12 @@ from airflow_chronon.catalogs.extras import optional
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.catalogs.parquet_views import connect, literal
 from airflow_chronon.catalogs.storage import LocalStorage, check_table_name
-from airflow_chronon.engine.local.computation import Computation, Session
+from airflow_chronon.engine.local.computation import Action, Computation, Output, Session
+from airflow_chronon.engine.local.group_by import GroupByBackfill, GroupByUpload
+from airflow_chronon.engine.local.join import JoinBackfill
+from airflow_chronon.engine.local.kv import KeyValueStore, MetadataUpload, UploadToKv
 from airflow_chronon.engine.local.publish import TableWriter
+from airflow_chronon.engine.local.refusals import ON_SPARK
 from airflow_chronon.engine.local.result import Result
 from airflow_chronon.engine.local.staging_query import StagingQueryComputation
 from airflow_chronon.engine.protocol import JobRequest, Log, NothingToWrite
@@ -26,10 +30,20 @@ from airflow_chronon.errors import CatalogError, Fault, JobFailed, JobRefused
 if TYPE_CHECKING:
     import duckdb
 
-#: What computes each kind of conf in each mode. GroupBys and Joins join here.
+#: What computes each kind of conf in each mode that writes tables (C11).
 _COMPUTATIONS: Mapping[tuple[str, str], Callable[[], Computation]] = {
-    ("staging_query", "backfill"): StagingQueryComputation
+    ("staging_query", "backfill"): StagingQueryComputation,
+    ("group_by", "backfill"): GroupByBackfill,
+    ("group_by", "upload"): GroupByUpload,
+    ("join", "backfill"): JoinBackfill,
 }
+#: What does the modes that write to the store of features instead.
+_ACTIONS: Mapping[tuple[str, str], Callable[[KeyValueStore], Action]] = {
+    ("group_by", "upload_to_kv"): UploadToKv,
+    ("join", "metadata_upload"): MetadataUpload,
+}
+#: What is not about a partition.
+_WITHOUT_WINDOW = frozenset({"metadata_upload"})
 _INTERRUPT_SECONDS = 0.2
 _KINDS = {"staging_query": "staging queries", "group_by": "GroupBys", "join": "Joins"}
 
@@ -44,13 +58,14 @@ class LocalRunner:
     warehouse: str  #: the root folder of all tables
     memory_limit: str | None = None  #: DuckDB's own words, such as ``2GB``; None leaves it to DuckDB
     threads: int | None = None  #: at least 1; None leaves it to DuckDB
+    kv_store: str | None = None  #: the SQLite file that uploads go to; None: below the warehouse
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _connection: duckdb.DuckDBPyConnection | None = field(default=None, init=False, repr=False)
 
     def run(self, job: JobRequest, log: Log) -> None:
         """Compute the job's partitions and publish each; see :class:`airflow_chronon.engine.protocol.Runner`."""
-        computation = self._computation(job)
-        if job.window is None:
+        work = self._work_of(job)
+        if job.window is None and job.mode not in _WITHOUT_WINDOW:
             raise NothingToWrite(conf=job.conf)
         if self._stopped.is_set():
             raise _stopped(job)
@@ -64,7 +79,7 @@ class LocalRunner:
             raise self._failed(job, error, "check the runner's memory_limit and threads") from error
         self._connection = connection
         try:
-            self._in_thread(lambda: self._work(job, computation, connection, log), connection)
+            self._in_thread(lambda: self._work(job, work, connection, log), connection)
         finally:
             self._connection = None
             connection.close()
@@ -104,37 +119,32 @@ class LocalRunner:
         settings = {"memory_limit": self.memory_limit, "threads": self.threads}
         return {key: str(value) for key, value in settings.items() if value is not None}
 
-    @staticmethod
-    def _computation(job: JobRequest) -> Computation:
-        build = _COMPUTATIONS.get((job.conf_type, job.mode))
-        if build is None:
-            kind = _KINDS.get(job.conf_type, job.conf_type)
-            what = (
-                f"does not compute {kind} yet"
-                if job.conf_type != "staging_query"
-                else f"has no mode {job.mode!r} for {kind}"
-            )
-            remedy = "run it with the command runner, or wait for a later version"
-            raise JobRefused(Fault("runner", "", f"the embedded engine {what}", remedy), conf=job.conf)
-        return build()
+    def _work_of(self, job: JobRequest) -> Computation | Action:
+        key = job.conf_type, job.mode
+        if key in _COMPUTATIONS:
+            return _COMPUTATIONS[key]()
+        if key in _ACTIONS:
+            return _ACTIONS[key](KeyValueStore(Path(self.kv_store or _default_store(self.warehouse)).expanduser()))
+        kind = _KINDS.get(job.conf_type, job.conf_type)
+        fault = Fault("runner", "", f"the embedded engine has no mode {job.mode!r} for {kind}", ON_SPARK)
+        raise JobRefused(fault, conf=job.conf)
 
-    def _work(self, job: JobRequest, computation: Computation, connection: duckdb.DuckDBPyConnection, log: Log) -> None:
+    def _work(
+        self, job: JobRequest, work: Computation | Action, connection: duckdb.DuckDBPyConnection, log: Log
+    ) -> None:
         import duckdb
 
         storage = LocalStorage(Path(self.warehouse).expanduser().absolute())
         session = Session(connection, storage, FilesystemCatalog(str(storage.root)), log)
-        writer = TableWriter(storage.root / job.table, job.spec.column, job.conf)
         try:
-            computation.prepare(job, session)
-            writer.check(connection, job.partitions)
-            with writer.staging() as staging:
-                connection.execute(f"SET temp_directory = {literal(str(staging / 'spill'))}")
-                computation.compute(job, session)
-                self._write(job, writer, connection, log)
+            if isinstance(work, Action):
+                work.perform(job, session)
+            else:
+                self._compute(job, work, session)
         except duckdb.Error as error:
             raise self._failed(job, error, "correct the query, or give the runner more memory or disk") from error
         except OSError as error:
-            text = f"cannot write {error.filename or writer.folder}: {error.strerror or error}"
+            text = f"cannot write {error.filename or storage.root / job.table}: {error.strerror or error}"
             raise JobFailed(
                 Fault("runner", "", text, "free some space, or give this process the right to write there"),
                 conf=job.conf,
@@ -142,21 +152,43 @@ class LocalRunner:
         except CatalogError as error:
             raise JobFailed(error.fault, conf=job.conf) from error
 
-    def _write(self, job: JobRequest, writer: TableWriter, connection: duckdb.DuckDBPyConnection, log: Log) -> None:
-        result = Result.checked(connection, job)
+    def _compute(self, job: JobRequest, computation: Computation, session: Session) -> None:
+        computation.prepare(job, session)
+        root, connection = session.storage.root, session.connection
+        outputs = computation.outputs(job)
+        writers = [TableWriter(root / check_table_name(output.table), job.spec.column, job.conf) for output in outputs]
+        for writer in writers:
+            writer.check(connection, job.partitions)
+        with ExitStack() as stack:
+            stagings = [stack.enter_context(writer.staging()) for writer in writers]
+            connection.execute(f"SET temp_directory = {literal(str(stagings[0] / 'spill'))}")
+            computation.compute(job, session)
+            written = [
+                self._write(job, output, writer, session) for output, writer in zip(outputs, writers, strict=True)
+            ]
+            for publish in written:  # every table is whole on disk before the first one is seen
+                publish()
+
+    def _write(self, job: JobRequest, output: Output, writer: TableWriter, session: Session) -> Callable[[], None]:
+        """Write the files of one table; what is returned publishes them."""
+        result = Result.checked(session.connection, job, output.relation)
         extra = job.document.get("metaData", {}).get("additionalOutputPartitionColumns")
         if extra:
             names = ", ".join(map(str, extra))
-            log(f"in the embedded engine, additional partition columns stay columns of the file: {names}")
+            session.log(f"in the embedded engine, additional partition columns stay columns of the file: {names}")
         written = [
-            (writer.write(connection, result.query(label), index=index), label)
+            (writer.write(session.connection, result.query(label), index=index), label)
             for index, label in enumerate(job.partitions)
         ]
-        for path, label in written:
-            if self._stopped.is_set():
-                raise _stopped(job)
-            writer.publish(path, label)
-            log(f"{job.table} {job.spec.column}={label}: {result.rows.get(label, 0)} rows")
+
+        def publish() -> None:
+            for path, label in written:
+                if self._stopped.is_set():
+                    raise _stopped(job)
+                writer.publish(path, label)
+                session.log(f"{output.table} {job.spec.column}={label}: {result.rows.get(label, 0)} rows")
+
+        return publish
 
     def _failed(self, job: JobRequest, error: Exception, remedy: str) -> JobFailed:
         if self._stopped.is_set():
@@ -168,6 +200,11 @@ class LocalRunner:
 def _interrupt(connection: duckdb.DuckDBPyConnection) -> None:
     with suppress(optional("duckdb", needed_for="the embedded engine").ConnectionException):
         connection.interrupt()  # closed already: the run has just ended
+
+
+def _default_store(warehouse: str) -> str:
+    """Beside the tables, in a folder whose name no table can have."""
+    return str(Path(warehouse).expanduser().absolute() / "_kv" / "features.sqlite")
 
 
 def _stopped(job: JobRequest) -> JobFailed:

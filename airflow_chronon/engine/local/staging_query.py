@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from airflow_chronon.catalogs.parquet_views import ParquetViews, UnknownTable, identifier
 from airflow_chronon.catalogs.spark_sql import SparkQuery, TableName, UnreadableSql, read_query, read_view
 from airflow_chronon.core.labels import IllegalLabel
-from airflow_chronon.engine.local.computation import RESULT, Session
+from airflow_chronon.engine.local.computation import RESULT, Output, Session
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.engine.templates import IllegalTemplate, render_query
 from airflow_chronon.errors import Fault, JobRefused
@@ -24,6 +24,9 @@ class StagingQueryComputation:
 
     _views: list[tuple[str, SparkQuery]] = field(default_factory=list, init=False)
     _query: SparkQuery | None = field(default=None, init=False)
+
+    def outputs(self, job: JobRequest) -> tuple[Output, ...]:
+        return (Output(job.table),)
 
     def prepare(self, job: JobRequest, session: Session) -> None:
         """Everything that can be refused, in order: engine, setups, templates, SQL, tables."""

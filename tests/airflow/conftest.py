@@ -1,0 +1,64 @@
+"""An Airflow home of these tests' own, chosen before anything imports Airflow, and a clock that tests set."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_mock import MockerFixture
+
+_HOME = tempfile.mkdtemp(prefix="airflow-chronon-tests-")
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
+os.environ["AIRFLOW_HOME"] = _HOME
+os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+os.environ["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = f"sqlite:///{_HOME}/airflow.db"
+
+
+class Clock:
+    """What the Airflow layer takes for the present: an instant that a test sets."""
+
+    instant = 0
+
+    def utcnow(self) -> datetime:
+        return datetime.fromtimestamp(self.instant, timezone.utc)
+
+
+@pytest.fixture
+def clock(mocker: MockerFixture) -> Clock:
+    """The clock of the Airflow layer, stopped."""
+    clock = Clock()
+    mocker.patch("airflow_chronon.airflow.clock.timezone", clock)
+    return clock
+
+
+@pytest.fixture
+def corpus() -> Path:
+    """Compiled confs of every shape."""
+    return Path(__file__).resolve().parents[1] / "data" / "main"
+
+
+@pytest.fixture(scope="session")
+def airflow_database() -> None:
+    """Airflow's own tables in SQLite."""
+    from airflow.utils.db import initdb
+
+    initdb()
+
+
+@pytest.fixture
+def session(airflow_database: None) -> Iterator[Any]:
+    """A session whose rows are rolled back."""
+    from airflow import settings
+
+    assert settings.Session is not None
+    session = settings.Session()
+    yield session
+    session.rollback()
+    session.close()
