@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult
 
+from airflow_chronon.core.contracts import CONTRACTS_ASSET
 from airflow_chronon.core.outputs import asset_uri
 
 if TYPE_CHECKING:
@@ -24,3 +25,10 @@ def table_asset(table: str, *, namespace_prefix: str = "") -> Asset:
 
     uri = asset_uri(table, namespace_prefix=namespace_prefix)
     return Asset(name=uri, uri=uri)
+
+
+def contracts_asset() -> Asset:
+    """The asset whose state keeps the grids of first writes (C22): an inlet of whatever reads or keeps them."""
+    from airflow.sdk import Asset
+
+    return Asset(name=CONTRACTS_ASSET, uri=CONTRACTS_ASSET)

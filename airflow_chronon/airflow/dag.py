@@ -122,7 +122,6 @@ class _Tasks:
             mode=mode,
             job=job,
             conf_path=self.conf_path,
-            asset=self._asset(mode),
             retries=settings.retries,
             max_active_tis_per_dag=settings.max_active_runs,
             **_task_arguments(settings.task_defaults),

@@ -9,6 +9,7 @@ from typing import Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.run_request import request_of_context
@@ -62,12 +63,10 @@ class ChrononOperator(_PlanOperator):
 
     ui_color = "#e8f0e2"
 
-    def __init__(
-        self, *, plan: ConfPlan, mode: Mode, job: str, conf_path: str, asset: Any = None, **kwargs: Any
-    ) -> None:
+    def __init__(self, *, plan: ConfPlan, mode: Mode, job: str, conf_path: str, **kwargs: Any) -> None:
         # an inlet, since a task may read and write the state of none but its own assets
-        super().__init__(plan=plan, inlets=[] if asset is None else [asset], **kwargs)
-        self._mode, self._job, self._conf_path, self._asset = mode, job, conf_path, asset
+        super().__init__(plan=plan, inlets=[contracts_asset()], **kwargs)
+        self._mode, self._job, self._conf_path = mode, job, conf_path
         self._runner: Runner | None = None
 
     def execute(self, context: Any, event: Any = None) -> None:
@@ -99,18 +98,15 @@ class ChrononOperator(_PlanOperator):
         if self._runner is not None:
             self._runner.stop()
 
-    def _runner_settings(self) -> dict[str, Any]:
-        """Filled in here, on the worker: secrets never stand in a serialised DAG."""
-        return filled(self._plan.settings.runner.model_dump(), os.environ)  # type: ignore[no-any-return]
-
     def _hold_to_grid(self, context: Mapping[str, Any]) -> None:
         """The grid of a conf version is kept at its first write, and holds for ever (C22)."""
-        if self._asset is None:
+        plan, table = self._plan, output_table(self._plan, self._mode)
+        if table is None:
             return
-        plan, kept = self._plan, context["asset_state_store"][self._asset]
+        kept = context["asset_state_store"][self.inlets[0]]
         key, grid = contract_key(plan.dag_id), plan.spec.grid
         before = kept.get(key)
-        fault = contract_fault(before, grid, table=output_table(plan, self._mode) or plan.conf.table)
+        fault = contract_fault(before, grid, table=table)
         if fault is not None:
             raise AirflowFailException(str(ChrononError(fault, conf=str(plan.conf.key))))
         if before is None:
@@ -132,6 +128,10 @@ class ChrononOperator(_PlanOperator):
         if ahead:
             self.log.info("%s", in_words(ahead))
             self.defer(trigger=TurnTrigger(turn=turn.to_json()), method_name="execute")
+
+    def _runner_settings(self) -> dict[str, Any]:
+        """Filled in here, on the worker: secrets never stand in a serialised DAG."""
+        return filled(self._plan.settings.runner.model_dump(), os.environ)  # type: ignore[no-any-return]
 
     def _skip_if_outdated(self, context: Mapping[str, Any], of: ModeRun) -> None:
         """An old partition must not put old values in front of users: only the newest closed one goes online."""

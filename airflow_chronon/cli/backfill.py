@@ -51,7 +51,7 @@ def backfill(options: argparse.Namespace) -> int:
     started: list[Started] = []
     code = GOOD
     if replays and server is not None:
-        check_ready(server, replays, how, namespace_prefix=root.namespace_prefix)
+        check_ready(server, replays, how)
         if not options.dry_run:
             code = _run(server, replays, how, started, wait=options.wait)
     if as_json:

@@ -41,7 +41,7 @@ def partitions(options: argparse.Namespace) -> int:
     entry = find_state(root, options)[1].journal().get(plan.dag_id)
     known = Known(landed=Landings().of_conf(plan), eras=entry.eras if entry is not None else ())
     if server is not None:
-        known = with_airflow(known, server, plan, window, now=now, namespace_prefix=root.namespace_prefix)
+        known = with_airflow(known, server, plan, window, now=now)
     rows = partition_rows(plan.runs, plan.spec.grid.starts(window.start, window.end), known, now=now)
     if options.format == "json":
         print_json(
@@ -69,9 +69,7 @@ PARTITIONS = Command(
 )
 
 
-def with_airflow(
-    known: Known, server: AirflowServer, plan: ConfPlan, window: TimeWindow, *, now: Instant, namespace_prefix: str
-) -> Known:
+def with_airflow(known: Known, server: AirflowServer, plan: ConfPlan, window: TimeWindow, *, now: Instant) -> Known:
     """What Airflow adds: runs, and the grid of the table's first write."""
     records: tuple[RunRecord, ...] = ()
     newest: tuple[RunRecord, ...] = ()
@@ -81,8 +79,7 @@ def with_airflow(
             server.newest_scheduled(plan.dag_id),
         )
     runs = known_runs((*records, *newest), plan.runs, now=now)
-    kept = kept_grid(server, plan, namespace_prefix=namespace_prefix)
-    return Known(landed=known.landed, runs=runs, kept_grid=kept, eras=known.eras)
+    return Known(landed=known.landed, runs=runs, kept_grid=kept_grid(server, plan), eras=known.eras)
 
 
 def _asked(plan: ConfPlan, start: str, end: str) -> TimeWindow:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.errors import Fault
 
+#: The asset whose state holds every contract. Airflow drops the state of an asset that no DAG refers to any more, so
+#: it cannot be the table's own: that one is orphaned when its DAG is deleted, and the contract has to outlive it. No
+#: table can have this name.
+CONTRACTS_ASSET = "chronon://airflow-chronon/grid-contracts"
+
 
 def contract_key(dag_id: str) -> str:
-    """The key of a DAG's grid in the asset state store: state is per asset, and two DAGs may share an asset."""
+    """The key of a DAG's grid in the state of :data:`CONTRACTS_ASSET`."""
     return f"grid:{dag_id}"
 
 

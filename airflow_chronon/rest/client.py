@@ -24,6 +24,7 @@ from airflow_chronon.rest.transport import Json, Transport
 PAGE = 100  #: the server's own limit
 ANY = "~"  #: stands for every DAG or every run in a path
 
+_STATE = "assets/{id}/state-store"
 _DAG, _RUNS, _RUN = "dags/{dag}", "dags/{dag}/dagRuns", "dags/{dag}/dagRuns/{run}"
 
 
@@ -162,18 +163,27 @@ class AirflowRest:
             ImportErrorRecord(item["filename"], item.get("bundle_name"), item["stack_trace"]) for item in found
         )
 
-    def grid_contract(self, asset: str, key: str) -> Any:
-        query = {"uri_pattern": asset}
-        for item in self._pages(f"looking for the asset {asset}", "assets", "assets", query=query):
-            if item["uri"] == asset:
-                at = {"id": item["id"], "key": key}
-                try:
-                    return self._call(f"reading the state of {asset}", "GET", "assets/{id}/state-store/{key}", at=at)[
-                        "value"
-                    ]
-                except NotThere:
-                    return None
+    def asset_state(self, asset: str, key: str) -> Any:
+        for found in self._asset_ids(asset):
+            at = {"id": found, "key": key}
+            try:
+                return self._call(f"reading the state of {asset}", "GET", f"{_STATE}/{{key}}", at=at)["value"]
+            except NotThere:
+                return None
         return None
+
+    def asset_states(self, asset: str) -> Mapping[str, Any]:
+        what = f"reading the state of {asset}"
+        return {
+            item["key"]: item["value"]
+            for found in self._asset_ids(asset)
+            for item in self._pages(what, _STATE, "asset_state_store", at={"id": found}, query={})
+        }
+
+    def _asset_ids(self, asset: str) -> list[int]:
+        """The id of the asset with this URI; none when Airflow does not know it."""
+        found = self._pages(f"looking for the asset {asset}", "assets", "assets", query={"uri_pattern": asset})
+        return [item["id"] for item in found if item["uri"] == asset]
 
     def config_value(self, section: str, option: str) -> str | None:
         at = {"section": section, "option": option}

@@ -34,7 +34,7 @@ class FakeAirflow:
     backfill_records: list[BackfillRecord] = field(default_factory=list)
     errors: list[ImportErrorRecord] = field(default_factory=list)
     specs: dict[str, PartitionSpec] = field(default_factory=dict)
-    contracts: dict[tuple[str, str], Any] = field(default_factory=dict)
+    states: dict[tuple[str, str], Any] = field(default_factory=dict)
     config: dict[tuple[str, str], str] = field(default_factory=dict)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     before: Callable[[str], None] = lambda name: None
@@ -171,9 +171,13 @@ class FakeAirflow:
         self._called("import_errors")
         return tuple(self.errors)
 
-    def grid_contract(self, asset: str, key: str) -> Any:
-        self._called("grid_contract", asset, key)
-        return self.contracts.get((asset, key))
+    def asset_state(self, asset: str, key: str) -> Any:
+        self._called("asset_state", asset, key)
+        return self.states.get((asset, key))
+
+    def asset_states(self, asset: str) -> Mapping[str, Any]:
+        self._called("asset_states", asset)
+        return {key: value for (of, key), value in self.states.items() if of == asset}
 
     def config_value(self, section: str, option: str) -> str | None:
         self._called("config_value", section, option)

@@ -90,8 +90,11 @@ class AirflowServer(Protocol):
 
     def import_errors(self) -> tuple[ImportErrorRecord, ...]: ...
 
-    def grid_contract(self, asset: str, key: str) -> Any:
+    def asset_state(self, asset: str, key: str) -> Any:
         """The value kept under ``key`` in the state store of the asset with this URI; None when there is none."""
+
+    def asset_states(self, asset: str) -> Mapping[str, Any]:
+        """Every value in that state store by its key."""
 
     def config_value(self, section: str, option: str) -> str | None:
         """One of Airflow's own settings; None when the server does not show its settings."""

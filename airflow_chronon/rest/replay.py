@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from airflow_chronon.core.contracts import contract_fault, contract_key
+from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_fault, contract_key
 from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.labels import PartitionKey
-from airflow_chronon.core.outputs import asset_uri, main_table
 from airflow_chronon.core.replays import Replay, Stretch
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.errors import ChrononError, Fault
@@ -61,20 +60,16 @@ def by_key(replay: Replay) -> tuple[PartitionKey, ...]:
     return tuple(label for label in replay.labels if label not in covered)
 
 
-def check_grid(server: AirflowServer, plan: ConfPlan, *, namespace_prefix: str) -> None:
+def check_grid(server: AirflowServer, plan: ConfPlan) -> None:
     """Refuse a conf whose table was begun on another grid (C22)."""
-    kept = kept_grid(server, plan, namespace_prefix=namespace_prefix)
-    fault = contract_fault(kept, plan.spec.grid, table=plan.conf.table)
+    fault = contract_fault(kept_grid(server, plan), plan.spec.grid, table=plan.conf.table)
     if fault is not None:
         raise ReplayRefused(fault, conf=str(plan.conf.key))
 
 
-def kept_grid(server: AirflowServer, plan: ConfPlan, *, namespace_prefix: str) -> str | None:
-    """The grid of the first write to a conf's table, as text; None when nothing was written yet."""
-    table = main_table(plan)
-    if table is None:
-        return None
-    kept = server.grid_contract(asset_uri(table, namespace_prefix=namespace_prefix), contract_key(plan.dag_id))
+def kept_grid(server: AirflowServer, plan: ConfPlan) -> str | None:
+    """The grid of the first write of a conf version, as text; None when nothing was written yet."""
+    kept = server.asset_state(CONTRACTS_ASSET, contract_key(plan.dag_id))
     return None if kept is None else str(kept)
 
 
@@ -83,7 +78,6 @@ def check_ready(
     replays: Iterable[Replay],
     options: ReplayOptions,
     *,
-    namespace_prefix: str = "",
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
     """Everything that would make a replay fail, wait for ever, or run something else than was asked.
@@ -94,7 +88,7 @@ def check_ready(
     """
     for replay in replays:
         _check_dag(server, replay.plan, options)
-        check_grid(server, replay.plan, namespace_prefix=namespace_prefix)
+        check_grid(server, replay.plan)
         stretch = range_of(replay)
         if stretch is None:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,11 +45,18 @@ def root(tmp_path: Path, warehouse: Path, clock, monkeypatch) -> ConfRootOnDisk:
     monkeypatch.setattr(
         "airflow_chronon.airflow.operators._PlanOperator.log", logging.getLogger("operators"), raising=False
     )
+    monkeypatch.setattr("airflow_chronon.airflow.operators.find_airflow", lambda: None)  # test_writing.py has its turn
     return root
 
 
 def task(root: ConfRootOnDisk, task_id: str, dag_id: str = "staging_query.orders.daily__1") -> Any:
     return build_dags(conf_root=root.path)[dag_id].get_task(task_id)
+
+
+class State(dict[str, Any]):
+    """Stands for the state that Airflow keeps of an asset."""
+
+    set = dict.__setitem__
 
 
 class Events(dict[Any, Any]):
@@ -82,7 +90,13 @@ def context(
         run_id="run-1",
     )
     given = {"start_ds": None, "end_ds": None} | params
-    return {"dag_run": run, "params": given, "run_id": "run-1", "outlet_events": Events()}
+    return {
+        "dag_run": run,
+        "params": given,
+        "run_id": "run-1",
+        "outlet_events": Events(),
+        "asset_state_store": defaultdict(State),
+    }
 
 
 def rows(warehouse: Path, label: str) -> int:

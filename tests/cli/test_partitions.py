@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_chronon.core.contracts import contract_key
+from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.core.instants import HOUR
 from airflow_chronon.core.labels import PartitionSpec, partition_format
@@ -121,7 +121,7 @@ def test_airflow_adds_running_failed_and_skipped_with_the_reason(
 def test_a_table_that_was_begun_on_another_grid_is_the_reason(
     place: Place, command: Command, airflow: FakeAirflow
 ) -> None:
-    airflow.contracts[f"chronon://checkout_features/{TABLE.split('.')[1]}", contract_key(DAG)] = "3h"  # C22
+    airflow.states[CONTRACTS_ASSET, contract_key(DAG)] = "3h"  # C22
     answer = command("partitions", CONF, "--root", place.root, "--start-ds", labels(1, 1)[0])
     assert "grid changed: the table is on 3h, the conf on 1h" in answer.out
 

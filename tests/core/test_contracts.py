@@ -29,5 +29,5 @@ def test_another_interval_or_offset_is_refused_with_both_grids_and_the_remedy(ke
     assert "Bump its version" in text
 
 
-def test_two_dags_that_share_a_table_have_contracts_of_their_own() -> None:
+def test_every_dag_has_a_contract_of_its_own() -> None:
     assert contract_key("main.x") != contract_key("branch--main.x")

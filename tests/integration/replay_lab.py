@@ -50,11 +50,18 @@ class Lab:
 
     def deploy(self, document: Document) -> str:
         """Put a conf into the tree and return its DAG id."""
-        name = document["metaData"]["name"]
-        path = self.airflow.conf_root / "compiled" / "staging_queries" / "t" / name.removeprefix("t.")
+        path = self._path(document)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(document), encoding="utf-8")
-        return f"staging_query.{name}"
+        return f"staging_query.{document['metaData']['name']}"
+
+    def _path(self, document: Document) -> Path:
+        name = document["metaData"]["name"].removeprefix("t.")
+        return self.airflow.conf_root / "compiled" / "staging_queries" / "t" / name
+
+    def withdraw(self, document: Document) -> None:
+        """Take a conf out of the tree."""
+        self._path(document).unlink()
 
     def settle(self, *dag_ids: str) -> None:
         """Return once Airflow knows these DAGs."""
@@ -114,7 +121,12 @@ def run_replay_lab(base: Path, *, settings: Mapping[str, str] | None = None) -> 
     folder.mkdir(parents=True)
     script = folder / "job.py"
     script.write_text(JOB)
-    chosen = {"AIRFLOW__CORE__PARALLELISM": "6", **(settings or {})}
+    chosen = {
+        "AIRFLOW__CORE__PARALLELISM": "6",
+        "AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "10",
+        "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "5",  # what no DAG refers to any more goes soon
+        **(settings or {}),
+    }
     with run_real_airflow(base=base / "airflow", settings=chosen) as airflow:
         argv = json.dumps([sys.executable, str(script), "{table}", str(folder)])
         (airflow.conf_root / "chronon.yaml").write_text(

@@ -68,11 +68,17 @@ def test_another_grid_under_the_same_version_never_writes_and_deleting_does_not_
     lab.settle(dag_id)
     assert lab.ended(lab.airflow.api.trigger(dag_id, partition_key=hour(5))).state == "success"
     grid = lambda: {tag["name"] for tag in lab.airflow.api.dag(dag_id)["tags"]}  # noqa: E731
+    uri = "chronon://" + table.replace(".", "/")
+    gone = lambda: uri not in {asset["uri"] for asset in lab.airflow.api.assets()}  # noqa: E731
     lab.deploy(unscheduled(name, "3h"))
     wait_until(lambda: "grid:3h" in grid(), timeout=60, why="the other grid is deployed")
     for deleted in (False, True):
         if deleted:
+            lab.withdraw(unscheduled(name, "3h"))
+            wait_until(lambda: lab.airflow.api.dag(dag_id)["is_stale"], timeout=120, why="no file produces it")
             lab.airflow.api._request("DELETE", f"/dags/{dag_id}")
+            wait_until(gone, timeout=120, why="Airflow has dropped the table's asset with its state")
+            lab.deploy(unscheduled(name, "3h"))
             lab.settle(dag_id)
             wait_until(lambda: "grid:3h" in grid(), timeout=60, why="it is back")
         run = lab.ended(lab.airflow.api.trigger(dag_id, partition_key="2026-06-01-03-00"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.core.contracts import contract_key
+from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.replays import Replay
 from airflow_chronon.rest.errors import Conflict
@@ -131,7 +131,7 @@ def test_a_backfill_that_never_ends_is_refused_in_the_end(airflow: FakeAirflow) 
 
 
 def test_another_grid_at_the_first_write_is_refused(airflow: FakeAirflow) -> None:  # C22
-    airflow.contracts["chronon://ns/t_s_x__1", contract_key(DAG)] = "3h"
+    airflow.states[CONTRACTS_ASSET, contract_key(DAG)] = "3h"
     with pytest.raises(ReplayRefused, match="begun on the grid 3h, and the conf is now on 1h"):
         check_ready(airflow, [replay(1)], ReplayOptions())
 
