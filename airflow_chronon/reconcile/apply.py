@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import get_args
 
 from airflow_chronon.core.instants import Instant
@@ -24,6 +25,7 @@ from airflow_chronon.core.plan.actions import (
     Unpause,
 )
 from airflow_chronon.core.plan.facts import Deployment, KnownDag, Tombstone
+from airflow_chronon.core.plan.journal import JournalEntry
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.history import history_of, is_archived, write_history
 from airflow_chronon.rest.errors import AirflowError, Conflict, NotThere
@@ -75,6 +77,11 @@ class _Applier:
             Clear: lambda action: self.state.remove_tombstone(action.dag_id),
         }
 
+    @cached_property
+    def journal(self) -> dict[str, JournalEntry]:
+        """The journal as of the first retirement: read once for all of them."""
+        return self.state.journal()
+
     def drain(self, action: Drain) -> None:
         known = self.state.read_tombstone(action.dag_id)
         fresh = Tombstone(self.now, action.why, self.by, action.confirmed)
@@ -89,10 +96,11 @@ class _Applier:
 
     def archive(self, action: Archive) -> None:
         tombstone = self._tombstone(action.dag_id)
-        runs, tasks = history_of(self.server, action.dag_id)
-        if any(run.is_active for run in runs):
+        history = history_of(self.server, action.dag_id)
+        if any(run.is_active for run in history.runs):
             raise LeftForNextTime(action.dag_id, "a run has begun since the plan was made")
-        name = write_history(self.state, action.dag_id, tombstone, runs=runs, tasks=tasks, now=self.now)
+        entry = self.journal.get(action.dag_id)
+        name = write_history(self.state, action.dag_id, tombstone, history=history, entry=entry, now=self.now)
         self.state.write_tombstone(action.dag_id, replace(tombstone, archive=name))
 
     def forget(self, action: Forget) -> None:
@@ -109,10 +117,10 @@ class _Applier:
         known = KnownDag(dag_id, record.tags, record.bundle)
         if not record.is_stale or record.has_import_errors or not self.deployment.owns(known):
             raise LeftForNextTime(dag_id, "a file produces it again, or is broken")
-        runs, tasks = history_of(self.server, dag_id)
-        if any(run.is_active for run in runs) or any(task.state in ("running", "restarting") for task in tasks):
+        history = history_of(self.server, dag_id)
+        if history.is_active:
             raise LeftForNextTime(dag_id, "a run has begun since the plan was made")
-        if not is_archived(self.state, self._tombstone(dag_id), runs=runs, tasks=tasks):
+        if not is_archived(self.state, self._tombstone(dag_id), history):
             self.archive(Archive(dag_id))
         try:
             self.server.delete_dag(dag_id)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from airflow_chronon.core.instants import Instant, iso, to_datetime
 from airflow_chronon.core.plan.facts import Tombstone
+from airflow_chronon.core.plan.journal import JournalEntry
 from airflow_chronon.rest.errors import NotThere
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import RunRecord, TaskRecord
@@ -15,18 +16,37 @@ from airflow_chronon.state.folder import StateFolder
 
 Json = dict[str, Any]
 
+_AT_WORK = ("running", "restarting")
+
 
 def archive_name(dag_id: str, tombstone: Tombstone) -> str:
     """One archive per retirement, so that archiving again replaces what an interrupted reconcile wrote."""
     return f"archive/{dag_id}/{to_datetime(tombstone.since):%Y-%m-%dT%H%M%SZ}.jsonl"
 
 
-def history_of(server: AirflowServer, dag_id: str) -> tuple[tuple[RunRecord, ...], tuple[TaskRecord, ...]]:
-    """Every run and every task instance that Airflow has of a DAG; nothing when it does not know the DAG."""
+@dataclass(frozen=True)
+class History:
+    """Every run and every task instance that Airflow has of a DAG."""
+
+    runs: tuple[RunRecord, ...] = ()
+    tasks: tuple[TaskRecord, ...] = ()
+
+    @property
+    def is_active(self) -> bool:
+        return any(run.is_active for run in self.runs) or any(task.state in _AT_WORK for task in self.tasks)
+
+    @property
+    def lines(self) -> list[Json]:
+        """As the archive holds them."""
+        return [*map(_run_line, self.runs), *map(_task_line, self.tasks)]
+
+
+def history_of(server: AirflowServer, dag_id: str) -> History:
+    """The history of a DAG; an empty one when Airflow does not know it."""
     try:
-        return server.runs(dag_id), server.tasks(dag_id)
+        return History(server.runs(dag_id), server.tasks(dag_id))
     except NotThere:
-        return (), ()
+        return History()
 
 
 def write_history(
@@ -34,8 +54,8 @@ def write_history(
     dag_id: str,
     tombstone: Tombstone,
     *,
-    runs: Sequence[RunRecord],
-    tasks: Sequence[TaskRecord],
+    history: History,
+    entry: JournalEntry | None,
     now: Instant,
 ) -> str:
     """Write the archive, read it back, and return its name. Raises ``StateError`` when it is not as written."""
@@ -49,8 +69,8 @@ def write_history(
         "since": iso(tombstone.since),
         "archived": iso(now),
     }
-    lines: list[Json] = [head, *_conf_lines(state, dag_id, earlier)]
-    current = [*map(_run_line, runs), *map(_task_line, tasks)]
+    lines: list[Json] = [head, *_conf_lines(state, dag_id, earlier, entry)]
+    current = history.lines
     # what an earlier archive of this retirement holds and Airflow no longer does must not be lost
     kept = {_identity(line): line for line in earlier if line["kind"] in ("run", "task_instance")}
     kept |= {_identity(line): line for line in current}
@@ -61,19 +81,17 @@ def write_history(
     return name
 
 
-def is_archived(
-    state: StateFolder, tombstone: Tombstone, *, runs: Sequence[RunRecord], tasks: Sequence[TaskRecord]
-) -> bool:
+def is_archived(state: StateFolder, tombstone: Tombstone, history: History) -> bool:
     """Whether the archive holds each of these runs and task instances as they are."""
     lines = state.read_archive(tombstone.archive) if tombstone.archive else None
     if not lines or lines[-1]["kind"] != "end":
         return False
     held = {_identity(line): line for line in lines}
-    return all(held.get(_identity(line)) == line for line in (*map(_run_line, runs), *map(_task_line, tasks)))
+    return all(held.get(_identity(line)) == line for line in history.lines)
 
 
-def _conf_lines(state: StateFolder, dag_id: str, earlier: Sequence[Json]) -> Iterator[Json]:
-    copy, entry = state.read_copy(dag_id), state.journal().get(dag_id)
+def _conf_lines(state: StateFolder, dag_id: str, earlier: Sequence[Json], entry: JournalEntry | None) -> Iterator[Json]:
+    copy = state.read_copy(dag_id)
     if copy is not None:
         line: Json = {"kind": "conf", "key": copy.key, "file": copy.file, "table": copy.table}
         yield {**line, "schedule": copy.content["schedule"], "tags": copy.content["tags"], "document": copy.document}
