@@ -10,6 +10,7 @@ from airflow.sdk import DAG, BaseOperator, Param
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.deployment import find_deployment
 from airflow_chronon.airflow.hooks import find_airflow
@@ -54,7 +55,12 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
         default_args={"owner": "chronon", "retries": 0},
         auto_register=False,
     ) as dag:
-        ReconcileOperator(task_id="reconcile", near=near, conf_root=None if conf_root is None else str(conf_root))
+        ReconcileOperator(
+            task_id="reconcile",
+            near=near,
+            conf_root=None if conf_root is None else str(conf_root),
+            inlets=[contracts_asset()],  # what it reads of the contracts is kept only while a DAG refers to it
+        )
     return dag
 
 

@@ -107,7 +107,7 @@ def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, st
     for dag_id, plan in tree.plans.items():
         known, grid = state.journal.get(dag_id), str(plan.spec.grid)
         if known is not None and known.grid != grid:
-            found[dag_id] = kept_grid(place.server, plan, namespace_prefix=place.root.namespace_prefix) or grid
+            found[dag_id] = kept_grid(place.server, plan) or grid
     return found
 
 
