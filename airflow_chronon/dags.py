@@ -27,7 +27,7 @@ from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
 from airflow_chronon.core.settings import Unscheduled
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import open_state
-from airflow_chronon.state.vanished import conf_file
+from airflow_chronon.state.vanished import conf_file, forget_files
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -112,7 +112,7 @@ def _built(root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked) -> 
 def _kept(
     found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
 ) -> Iterator[DAG | RejectedConf]:
-    """The DAGs of confs that are gone or were broken since, off, from their copies in the state folder (C23).
+    """The DAGs of confs that are gone, broken or of another environment now, off, from their copies (C23).
 
     Without them, runs in progress would hang: a task that starts must find its DAG. They end with the copies, which the
     reconciler drops once it has archived them.
@@ -126,9 +126,8 @@ def _kept(
     try:
         state = open_state(found.state_root, deployment=owner)
         copies = state.copies() - good if picked.wanted is None else {picked.wanted}
-        if not copies:
-            return
-        copies -= root.facts(verdicts).elsewhere
+        if picked.wanted is not None and found.vanished.is_dir():
+            forget_files(found.vanished, keep=state.copies())
     except ChrononError as error:
         yield RejectedConf("state folder", found.state_root, (error.fault,))
         return

@@ -18,6 +18,7 @@ from airflow.utils.types import DagRunType
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.run_history import holds_logical_date, newest_scheduled, was_only_waiting
+from airflow_chronon.core.identity import in_run_id
 from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
 from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.manual import check_closed
@@ -155,8 +156,10 @@ class PartitionTimetable(Timetable):
         of times."""
         key: PartitionKey | None = extra.get("partition_key")
         if run_type == DagRunType.SCHEDULED and key:
-            return run_type.generate_run_id(suffix=key)
-        return run_type.generate_run_id(suffix=f"{key or run_after.isoformat()}__{secrets.token_hex(4)}")
+            return run_type.generate_run_id(suffix=in_run_id(key))
+        return run_type.generate_run_id(
+            suffix=f"{in_run_id(key) if key else run_after.isoformat()}__{secrets.token_hex(4)}"
+        )
 
     def _info(self, run: Run, *, with_interval: bool) -> DagRunInfo:
         spec = self._runs.spec

@@ -12,8 +12,10 @@ from typing import Any
 from airflow_chronon.core.conf import Conf, ConfKey, Mode
 from airflow_chronon.core.documents import ConfType, read_document
 from airflow_chronon.core.resolve import ConfPlan
-from airflow_chronon.core.settings import ConfSettings
+from airflow_chronon.core.settings import ConfSettings, Settings
+from airflow_chronon.core.settings_text import read_conf_settings
 from airflow_chronon.core.wire import dependency_from_json, dependency_to_json, schedule_from_json, schedule_to_json
+from airflow_chronon.errors import Rejected
 
 Json = dict[str, Any]
 
@@ -97,6 +99,17 @@ def plan_of_copy(copy: ConfCopy) -> ConfPlan:
         settings=ConfSettings.model_validate(content["settings"]),
         producers=tuple(ConfKey(ConfType(each), producer) for each, producer in content["producers"]),
     )
+
+
+def settings_of_copy(copy: ConfCopy, settings: Settings) -> ConfSettings:
+    """What the deployment's present settings say of a conf that is gone, by its key, its tags and its own word."""
+    own: ConfSettings | None = None
+    try:
+        custom = json.loads(copy.document.get("metaData", {}).get("customJson") or "{}")
+        own = read_conf_settings(custom["airflow"], conf=copy.key) if "airflow" in custom else None
+    except (ValueError, TypeError, Rejected):
+        pass  # it was good when it was deployed; a newer version may read it otherwise
+    return settings.for_conf(copy.key, tuple(copy.content["tags"]), own)
 
 
 def family_of(conf: Conf) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from airflow_chronon.core.contracts import contract_fault
 from airflow_chronon.core.plan.actions import Report, Severity
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
+from airflow_chronon.core.resolve import RejectedConf
 from airflow_chronon.errors import Fault
 
 ENOUGH_RUNS_PER_LOOP = 100  #: with Airflow's default of 20, replays starve while 20 runs wait for data
@@ -19,11 +21,21 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
     for problem in tree.problems:
         # an empty tree is held, or someone confirmed it; one that cannot be read stays wrong
         yield Report(Severity.ERROR if tree.state is TreeState.UNREADABLE else Severity.WARNING, problem)
+    for bad in tree.bad:
+        fires = "; its DAG fires no more until it is mended" if _is_deployed(bad, state) else ""
+        fault = replace(bad.faults[0], message=f"{bad.faults[0].message}{fires}")
+        yield Report(Severity.WARNING, fault, bad.key)
     yield from _grids(tree, state)
     yield from _shared_tables(tree, state)
+    for problem in state.other_problems:
+        yield Report(Severity.WARNING, problem)
     if tree.state is TreeState.WHOLE:
         yield from _airflow_settings(tree, airflow)
     yield from _leftovers(deployment, airflow)
+
+
+def _is_deployed(bad: RejectedConf, state: StateFacts) -> bool:
+    return any(entry.gone is None and bad.key == entry.key for entry in state.journal.values())
 
 
 def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:

@@ -13,6 +13,7 @@ from airflow_chronon.core.runs import RunSchedule
 from airflow_chronon.core.wire import schedule_from_json, schedule_to_json
 
 Json = dict[str, Any]
+WHY_OWED = "missed, and made due by a change of its settings"  #: for plans and for the notes of replays
 MAX_ERAS = 200  #: older changes of one conf's schedule are forgotten
 
 
@@ -94,6 +95,13 @@ def owed_after(known: JournalEntry, schedule: RunSchedule, *, now: Instant) -> O
 def reborn(entry: JournalEntry, *, now: Instant) -> JournalEntry:
     """The entry of a conf that was retired and is back: its history is forgotten, its grid is not (H16, C22)."""
     return replace(entry, first_seen=now, eras=(replace(entry.now, since=now),), owed=None, gone=None)
+
+
+def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:
+    """The entry of a conf that is in the tree and cannot run: nothing fires until it is good again (C23, H20)."""
+    if not entry.now.enabled:
+        return entry
+    return replace(entry, eras=(*entry.eras, replace(entry.now, since=now, enabled=False))[-MAX_ERAS:])
 
 
 def _makes_older_ones_due(before: RunSchedule, after: RunSchedule) -> bool:

@@ -22,8 +22,10 @@ class Stretch:
     keys: tuple[PartitionKey, ...]
 
 
-def settle(owed: Owed, schedule: RunSchedule, past: Sequence[KnownRun]) -> tuple[Owed, tuple[Stretch, ...]]:
-    """What is still to be replayed, as stretches of neighbours, oldest first; none: the debt is paid.
+def settle(owed: Owed, schedule: RunSchedule, past: Sequence[KnownRun]) -> tuple[Owed | None, tuple[Stretch, ...]]:
+    """What is still to be replayed, as stretches of neighbours, oldest first; no debt is left once all of it has a run.
+
+    While the schedule is off or has not run yet, the debt stays and nothing is replayed.
 
     The skip date comes first, then the cap over the fires that were missed; the cap is applied once, and remembered as
     ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's.
@@ -32,12 +34,13 @@ def settle(owed: Owed, schedule: RunSchedule, past: Sequence[KnownRun]) -> tuple
     if newest is None or not schedule.modes:
         return owed, ()
     covered = {start for run in past for start in schedule.spec.grid.starts(run.window.start, run.window.end)}
-    interval = schedule.spec.grid.interval
     unlimited = replace(schedule, catch_up=replace(schedule.catch_up, enabled=True, max_runs=None))
     missed = [
         run
         for run in unlimited.missed(None, owed.until)
-        if run.end <= newest and run.end - interval not in covered and (owed.first is None or run.end > owed.first)
+        if run.end <= newest
+        and not covered.issuperset(_starts(run, schedule))
+        and (owed.first is None or run.end > owed.first)
     ]
     if owed.first is None:
         limit = schedule.catch_up.max_runs
@@ -46,7 +49,8 @@ def settle(owed: Owed, schedule: RunSchedule, past: Sequence[KnownRun]) -> tuple
             owed = Owed(owed.until, min(_starts(missed[0], schedule)))
     starts = sorted({start for run in missed for start in _starts(run, schedule)} - covered)
     skip_to = schedule.catch_up.skip_to
-    return owed, _stretches([start for start in starts if skip_to is None or start >= skip_to], schedule)
+    starts = [start for start in starts if skip_to is None or start >= skip_to]
+    return owed if starts else None, _stretches(starts, schedule)
 
 
 def _starts(run: Run, schedule: RunSchedule) -> range:
