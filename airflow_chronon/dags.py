@@ -23,8 +23,9 @@ from airflow_chronon.core.conf import ConfKey
 from airflow_chronon.core.page import conf_page
 from airflow_chronon.core.plan.copies import plan_of_copy
 from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.settings import Unscheduled
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import open_state
 from airflow_chronon.state.vanished import conf_file

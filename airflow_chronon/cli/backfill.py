@@ -18,7 +18,8 @@ from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.manual import read_range
 from airflow_chronon.core.partition_states import Known, partition_rows
 from airflow_chronon.core.replays import Replay, Selection, select_starts, with_upstream
-from airflow_chronon.core.resolve import ConfPlan, Verdict
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.rest.coverage import known_runs, runs_covering
 from airflow_chronon.rest.errors import AirflowError
 from airflow_chronon.rest.protocol import AirflowServer

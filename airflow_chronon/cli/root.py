@@ -10,7 +10,9 @@ from typing import Any
 
 from airflow_chronon.cli.select import select
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, Verdict
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
@@ -31,6 +33,9 @@ def open_plan(root: ConfRoot, conf: str) -> tuple[ConfPlan, dict[str, Verdict]]:
         return verdict, verdicts
     if isinstance(verdict, OtherEnvironment):
         raise ChrononError(Fault("C12", "CONF", f"{key} is not deployed in this environment", "set environment"))
+    if isinstance(verdict, JobPlan):
+        remedy = "see explain for its runs, and run to start it"
+        raise ChrononError(Fault("input", "CONF", f"{key} is a job and writes no partitions", remedy))
     raise Rejected(verdict.faults, conf=key)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, Verdict
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import ChrononError, Fault
 
 
@@ -23,7 +25,7 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
     by_name: dict[str, list[str]] = {}
     for key, verdict in verdicts.items():
         aliases = {key.partition("/")[2], _file(verdict), str(root / _file(verdict))}
-        if isinstance(verdict, ConfPlan):
+        if isinstance(verdict, ConfPlan | JobPlan):
             aliases.add(verdict.dag_id)
         for alias in aliases:
             by_name.setdefault(alias, []).append(key)

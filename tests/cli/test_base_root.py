@@ -18,7 +18,7 @@ def write(root: Path, name: str, **of: object) -> None:
 
 
 def read(root: Path) -> ConfRoot:
-    return read_conf_root(root, environ={}, warehouse="warehouse")
+    return read_conf_root(root, environ={})
 
 
 def branch_of(tmp_path: Path, *, branch: str = "try") -> Path:

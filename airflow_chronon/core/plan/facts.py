@@ -12,7 +12,8 @@ from airflow_chronon.core.instants import Instant
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.copies import OFF_TAG, family_of
 from airflow_chronon.core.plan.journal import JournalEntry
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf, Verdict
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import Fault
 
 CHRONON_TAG = "chronon"
