@@ -34,6 +34,7 @@ soak: venv
 bench: venv
 	$(BIN)/python bench/dags.py
 	$(BIN)/python bench/timetable.py
+	PYTHONPATH=.:examples $(BIN)/python bench/commands.py
 
 # The sample repo's compiled output, by the real compiler, in a venv of its own: its pins clash with Airflow's.
 compile:

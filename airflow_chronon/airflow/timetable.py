@@ -17,6 +17,7 @@ from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, T
 from airflow.utils.types import DagRunType
 
 from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.run_history import holds_logical_date, newest_scheduled, was_only_waiting
 from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
 from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.manual import check_closed
@@ -85,15 +86,24 @@ class PartitionTimetable(Timetable):
     def next_run_info_from_dag_model(self, *, dag_model: DagModel) -> DagRunInfo | None:
         """The run to create now. What was planned before an outage may have been overtaken since (H8, H10)."""
         planned = super().next_run_info_from_dag_model(dag_model=dag_model)
-        if planned is None:
-            return None
         end = self._end_of(planned)
-        run = None if end is None else self._runs.next_run(end - self._runs.spec.grid.interval, now())
+        if planned is None or end is None:
+            return planned
+        run = self._waiting_run(dag_model) or self._runs.next_run(end - self._runs.spec.grid.interval, now())
         if run is None or run.end == end:
             return planned
         # Airflow looks for a run that holds the planned logical date, not this one; a second holder ends the scheduler.
-        is_free = not _holds_logical_date(dag_model, _moment(run.window.start))
+        is_free = not holds_logical_date(dag_model, _moment(run.window.start))
         return self._info(run, with_interval=planned.data_interval is not None and is_free)
+
+    def _waiting_run(self, dag_model: DagModel) -> Run | None:
+        """The run after the newest scheduled one, if its fire has come and was not missed: a busy slot is no outage (H12)."""
+        last = newest_scheduled(dag_model)
+        end = None if last is None else self._end_of(self._info_of_dag_run(last))
+        run = None if end is None else self._runs.first_after(end)
+        if last is None or run is None or run.fire > now():
+            return None
+        return run if was_only_waiting(_moment(run.fire), dag_model, last) else None
 
     def run_info_from_dag_run(self, *, dag_run: DagRun) -> DagRunInfo:
         """What the next run is worked out from: the newest *scheduled* run.
@@ -102,7 +112,7 @@ class PartitionTimetable(Timetable):
         """
         if dag_run.run_type == DagRunType.SCHEDULED:
             return self._info_of_dag_run(dag_run)
-        newest = _newest_scheduled(dag_run)
+        newest = newest_scheduled(dag_run)
         info = (
             DagRunInfo(pendulum.instance(dag_run.run_after), None) if newest is None else self._info_of_dag_run(newest)
         )
@@ -165,40 +175,6 @@ class PartitionTimetable(Timetable):
             return None
         grid = self._runs.spec.grid
         return grid.floor(from_datetime(info.partition_date) + grid.interval)
-
-
-def _holds_logical_date(dag_model: DagModel, logical_date: datetime) -> bool:
-    """Whether a run of the DAG, of whatever kind, has this logical date already: Airflow allows each once."""
-    from airflow.models.dagrun import DagRun as Model
-    from sqlalchemy import select
-    from sqlalchemy.orm import object_session
-
-    session = object_session(dag_model)
-    if session is None:
-        return False
-    found = select(Model.id).where(Model.dag_id == dag_model.dag_id, Model.logical_date == logical_date).limit(1)
-    return session.scalar(found) is not None
-
-
-def _newest_scheduled(dag_run: DagRun) -> DagRun | None:
-    from airflow.models.dagrun import DagRun as Model
-    from sqlalchemy import select
-    from sqlalchemy.orm import object_session
-
-    session = object_session(dag_run)
-    if session is None:
-        return None
-    newest = (
-        select(Model)
-        .where(
-            Model.dag_id == dag_run.dag_id,
-            Model.run_type == DagRunType.SCHEDULED,
-            Model.partition_date.is_not(None),
-        )
-        .order_by(Model.partition_date.desc())
-        .limit(1)
-    )
-    return session.scalar(newest)
 
 
 def _moment(instant: Instant) -> pendulum.DateTime:

@@ -89,6 +89,11 @@ class RunSchedule:
             return None
         return self._run(next_end, {mode: fires[mode] for mode in fires if ends[mode] == next_end})
 
+    def first_after(self, end: Instant) -> Run | None:
+        """The first run after ``end`` that the skip date keeps (H11)."""
+        skip_to = self.catch_up.skip_to
+        return self.run_after(end if skip_to is None else max(end, self.spec.grid.ceil(skip_to)))
+
     def last_run(self, now: Instant) -> Run | None:
         """The newest run whose fire has come by ``now``; None when there is none yet."""
         if not self.modes:
@@ -119,11 +124,11 @@ class RunSchedule:
         """
         newest = self.last_run(now)
         if newest is None:  # nothing is due yet: the first run of all, or the one after the last
-            return self._from(last_end if last_end is not None else self._before_start(now))
+            return self.first_after(last_end if last_end is not None else self._before_start(now))
         if last_end is not None and newest.end <= last_end:
-            return self._from(last_end)
+            return self.first_after(last_end)
         if not self.catch_up.enabled:
-            return newest if self._is_kept(newest) else self._from(newest.end)
+            return newest if self._is_kept(newest) else self.first_after(newest.end)
         return self._oldest_missed(last_end, newest)
 
     def missed(self, last_end: Instant | None, now: Instant) -> Iterator[Run]:
@@ -178,13 +183,8 @@ class RunSchedule:
         skip_to = self.catch_up.skip_to
         return skip_to is None or run.end - self.spec.grid.interval >= skip_to
 
-    def _from(self, end: Instant) -> Run | None:
-        """The first run after ``end`` that the skip date keeps."""
-        skip_to = self.catch_up.skip_to
-        return self.run_after(end if skip_to is None else max(end, self.spec.grid.ceil(skip_to)))
-
     def _oldest_missed(self, last_end: Instant | None, newest: Run) -> Run | None:
-        first = self._from(last_end if last_end is not None else self._before_start(newest.window.start))
+        first = self.first_after(last_end if last_end is not None else self._before_start(newest.window.start))
         limit = self.catch_up.max_runs
         if first is None or first.end > newest.end or limit is None:
             return first

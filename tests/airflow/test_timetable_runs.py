@@ -6,6 +6,8 @@ from typing import Any
 
 import pendulum
 import pytest
+from airflow.models.dag import DagModel
+from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
 from airflow.timetables.base import TimeRestriction
 from airflow.utils.types import DagRunType
@@ -120,3 +122,80 @@ def test_a_changed_grid_goes_on_from_the_newest_boundary(add_run, clock):
     run = add_run(DagRunType.SCHEDULED, "2026-06-01-07-13")
     daily = PartitionTimetable(schedule_of("@daily", DAY, enabled=True, start=T0))
     assert next_key(daily, run) == "2026-06-02"
+
+
+class TestWaitingFires:
+    """A fire that found every slot taken is created later; one that was missed is caught up or not (H8, H10, H12)."""
+
+    LIMIT = 2
+
+    @pytest.fixture
+    def created(self, add_run, session):
+        """A scheduled run with the moments of its life, as minutes after midnight."""
+
+        def add(minute: int, *, created: float, ended: float | None = None) -> DagRun:
+            run = add_run(DagRunType.SCHEDULED, f"2026-06-01-00-{minute:02}")
+            run.created_at = to_datetime(T0 + int(created * MINUTE))
+            run.end_date = None if ended is None else to_datetime(T0 + int(ended * MINUTE))
+            session.flush()
+            return run
+
+        return add
+
+    @pytest.fixture
+    def create_next(self, session, clock):
+        """The partition that the scheduler creates at a minute after midnight."""
+        session.add(DagBundleModel(name="waiting"))
+        session.flush()
+        model = DagModel(dag_id="d", bundle_name="waiting")
+        model.max_active_runs = self.LIMIT
+        session.add(model)
+        session.flush()
+
+        def create(timetable: PartitionTimetable, minute: float, *, last: DagRun) -> str | None:
+            clock.instant = T0 + int(minute * MINUTE)
+            info = timetable.run_info_from_dag_run(dag_run=last)
+            planned = timetable.next_dagrun_info_v2(last_dagrun_info=info, restriction=ANY_TIME)
+            model.next_dagrun_create_after = planned.run_after
+            model.next_dagrun_partition_key, model.next_dagrun_partition_date = planned[3], planned[2]
+            return timetable.next_run_info_from_dag_model(dag_model=model).partition_key
+
+        return create
+
+    def test_without_catch_up_a_fire_that_waited_for_a_slot_is_not_dropped(self, created, create_next):
+        timetable = PartitionTimetable(schedule_of("* * * * *", MINUTE))
+        created(0, created=1, ended=7)
+        last = created(1, created=2)  # both slots are taken until 00:07
+        assert create_next(timetable, 7.5, last=last) == "2026-06-01-00-02"
+
+    def test_the_fires_behind_it_follow_one_by_one(self, created, create_next):
+        timetable = PartitionTimetable(schedule_of("* * * * *", MINUTE))
+        created(1, created=2)
+        last = created(2, created=7.5)
+        assert create_next(timetable, 8.5, last=last) == "2026-06-01-00-03"
+
+    def test_without_catch_up_an_outage_leaves_the_newest_alone(self, created, create_next):
+        timetable = PartitionTimetable(schedule_of("* * * * *", MINUTE))
+        created(0, created=1, ended=1.5)
+        last = created(1, created=2, ended=2.5)
+        assert create_next(timetable, 30.5, last=last) == "2026-06-01-00-29"
+
+    def test_the_cap_holds_for_an_outage_and_does_not_slide_while_it_drains(self, created, create_next):
+        timetable = PartitionTimetable(schedule_of("* * * * *", MINUTE, enabled=True, start=T0, max_runs=3))
+        last = created(1, created=2, ended=2.5)
+        assert create_next(timetable, 30.5, last=last) == "2026-06-01-00-27"
+        last = created(27, created=30.5, ended=30.7)
+        assert create_next(timetable, 31.5, last=last) == "2026-06-01-00-28"  # not 29, though it is three back again
+
+    def test_the_cap_never_drops_a_fire_that_waited_for_a_slot(self, created, create_next):
+        timetable = PartitionTimetable(schedule_of("* * * * *", MINUTE, enabled=True, start=T0, max_runs=1))
+        created(0, created=1, ended=9)
+        last = created(1, created=2)
+        assert create_next(timetable, 9.5, last=last) == "2026-06-01-00-02"
+
+    def test_replays_take_no_slot(self, add_run, created, create_next):
+        timetable = PartitionTimetable(schedule_of("* * * * *", MINUTE))
+        for minute in (20, 21):
+            add_run(DagRunType.BACKFILL_JOB, f"2026-06-01-00-{minute}").created_at = to_datetime(T0)
+        last = created(1, created=2, ended=2.5)
+        assert create_next(timetable, 30.5, last=last) == "2026-06-01-00-29"

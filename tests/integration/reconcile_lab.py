@@ -7,14 +7,14 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_api import DagRun, wait_until
 
 from airflow_chronon.state.folder import StateFolder, open_branches
-from tests.core.confs import staging_query
+from tests.core.confs import group_by, staging_query
 from tests.integration.real_airflow import RealAirflow, run_real_airflow
 
 LOADER = """
@@ -42,21 +42,24 @@ class Deployment:
         root.parent.mkdir(exist_ok=True)
         return cls(airflow, root, airflow.dags / f"{branch.replace('-', '_')}.py", branch)
 
-    def write(self, *names: str, settings: dict[str, object] | None = None, **of: object) -> None:
-        """Put staging queries into the place of the whole tree."""
+    def write(
+        self, *names: str, group_bys: Iterable[str] = (), settings: dict[str, object] | None = None, **of: object
+    ) -> None:
+        """Put staging queries, and GroupBys, into the place of the whole tree."""
         fresh = self.root.with_name(f"{self.root.name}.fresh")
-        for name in names:
-            path = fresh / "compiled" / "staging_queries" / name.replace(".", "/", 1)
+        documents = {f"staging_queries/{name.replace('.', '/', 1)}": staging_query(name, **of) for name in names}  # type: ignore[arg-type]
+        documents |= {f"group_bys/{name.replace('.', '/', 1)}": group_by(name) for name in group_bys}
+        for file, document in documents.items():
+            path = fresh / "compiled" / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(staging_query(name, **of)))  # type: ignore[arg-type]
+            path.write_text(json.dumps(document))
         fresh.mkdir(exist_ok=True)
         self._switch(fresh, settings)
 
     def copy(self, tree: Path) -> None:
-        """Put one team's confs of a compiled tree into the place of the whole tree."""
+        """Put a compiled tree into the place of the whole tree."""
         fresh = self.root.with_name(f"{self.root.name}.fresh")
-        for folder in ("group_bys/checkout", "staging_queries/checkout"):
-            shutil.copytree(tree / folder, fresh / "compiled" / folder)
+        shutil.copytree(tree, fresh / "compiled")
         self._switch(fresh, None)
 
     def _switch(self, fresh: Path, settings: dict[str, object] | None) -> None:

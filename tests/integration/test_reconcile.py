@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from airflow_api import wait_until
 
+from airflow_chronon.core.plan import facts
+from airflow_chronon.core.plan.actions import Delete, Plan
+from airflow_chronon.reconcile.apply import apply_plan
+from airflow_chronon.rest.client import AirflowRest
+from airflow_chronon.rest.errors import Conflict
+from airflow_chronon.rest.login import find_login
 from tests.integration.real_airflow import ROOT, RealAirflow
 from tests.integration.reconcile_lab import Deployment, run_reconcile_airflow
 
 DATA = ROOT / "tests" / "data"
+GOOD_CONFS = 59  #: of the tree ``main``
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +79,15 @@ def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_agai
     main.wait_for(new)
     main.trigger_and_wait_until_it_works(new)
 
-    feature.copy(DATA / "main")
-    bump_version(feature.root / "compiled" / "group_bys" / "checkout" / "purchases.daily__3", "4")
+    feature.copy(DATA / "feature-try-v4")
     tried = "try-v4--group_by.checkout.purchases.daily__4"
     feature.wait_for(tried)
     done = feature.reconcile()
     assert done.returncode == 0 and "which the branch story writes too" in done.stdout
+    feature.trigger_and_wait_until_it_works(tried)
+    assert "nothing to do" in main.reconcile().stdout  # the branch is none of main's business
     before = dags_of(main, "story")
-    assert len(before) > 15 and new in before
+    assert len(before) == GOOD_CONFS and new in before
     feature.loader.unlink()
     shutil.rmtree(feature.root)
 
@@ -90,15 +97,6 @@ def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_agai
 
     wait_until(dropped, timeout=300, why="the branch is gone", every=3)
     assert dags_of(main, "story") == before
-
-
-def bump_version(file: Path, version: str) -> None:
-    """What the compiler does when the author raises a conf's version."""
-    document = json.loads(file.read_text())
-    stem = document["metaData"]["name"].rpartition("__")[0]
-    document["metaData"] |= {"name": f"{stem}__{version}", "version": version}
-    file.with_name(f"{file.name.rpartition('__')[0]}__{version}").write_text(json.dumps(document))
-    file.unlink()
 
 
 def dags_of(deployment: Deployment, branch: str) -> set[str]:
@@ -126,9 +124,53 @@ def test_empty_half_and_broken_checkouts_retire_nothing(deploy: Callable[[str], 
     here.write(*names)
     (here.root / "compiled" / "staging_queries" / "t" / "kept0__1").write_text("{")
     broken = here.reconcile()
-    assert broken.returncode == 0 and "retire" not in broken.stdout
+    assert broken.returncode == 0 and "would retire" not in broken.stdout
     assert here.state().tombstones() == {}
     assert len(dags_of(here, "damaged")) == 9
+
+
+def test_a_rename_one_of_two_types_and_a_conf_that_comes_back(deploy: Callable[[str], Deployment]) -> None:
+    here = deploy("names")
+    kept, going = "names--staging_query.t.both__1", "names--group_by.t.both__1"
+    old, new = "names--staging_query.t.old__1", "names--staging_query.t.new__1"
+    here.write("t.both__1", "t.old__1", group_bys=["t.both__1"])
+    for dag_id in (kept, going, old):
+        here.wait_for(dag_id)
+    assert here.reconcile().returncode == 0
+    runs = {dag_id: here.trigger_and_wait_until_it_works(dag_id) for dag_id in (kept, old)}
+    here.write("t.both__1", "t.new__1")
+    here.reconciled_until(lambda: here.is_gone(old) and here.is_gone(going), why="what left the tree is gone")
+    here.wait_for(new)
+    assert [run.run_id for run in here.airflow.api.runs(kept)] == [runs[kept].run_id]  # C26: only the GroupBy went
+
+    here.write("t.both__1", "t.new__1", "t.old__1")
+    here.wait_for(old)
+    wait_until(lambda: "nothing to do" in here.reconcile().stdout, timeout=60, why="it is deployed again")
+    assert here.airflow.api.runs(old) == []  # H16: its history is forgotten there
+    assert [line["dag_run_id"] for line in here.archived(old) if line["kind"] == "run"] == [runs[old].run_id]
+    here.trigger_and_wait_until_it_works(old)
+
+
+def test_airflow_refuses_to_delete_while_a_task_runs_and_the_reconciler_leaves_it(
+    deploy: Callable[[str], Deployment],
+) -> None:  # case 31
+    here = deploy("busy")
+    busy = "busy--staging_query.t.busy__1"
+    here.write("t.busy__1")
+    here.wait_for(busy)
+    assert here.reconcile().returncode == 0
+    run = here.trigger_and_wait_until_it_works(busy)
+    login = find_login(here.airflow.server.environment)
+    assert login is not None
+    server = AirflowRest(login)
+    with pytest.raises(Conflict):
+        server.delete_dag(busy)
+    owner = facts.Deployment("busy", "dags-folder")
+    tried = apply_plan(
+        Plan((Delete(busy),)), server=server, state=here.state(), deployment=owner, by="a test", now=int(time.time())
+    )
+    assert [type(action) for action, _ in tried.left] == [Delete] and not tried.failed
+    wait_until(lambda: here.airflow.api.run(busy, run.run_id).state == "success", timeout=120, why="its run ends well")
 
 
 def test_the_reconciler_dag_does_the_same_and_takes_a_confirmation(deploy: Callable[[str], Deployment]) -> None:

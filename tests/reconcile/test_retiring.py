@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.documents import ConfType, Environment
 from airflow_chronon.core.plan.actions import Delete, Hold, Severity, StopRuns, Unpause, WaitForRuns
 from airflow_chronon.core.plan.facts import Deployment, TreeState
@@ -325,7 +326,7 @@ def test_what_a_merged_branch_left_is_listed() -> None:  # C24
 
 def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
     world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
-    world.airflow.contracts["chronon://ns/t_s_one__1", f"grid:{ID}"] = "3h"
+    world.airflow.states[CONTRACTS_ASSET, contract_key(ID)] = "3h"
     world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
     for _ in range(2):
         world.parse()

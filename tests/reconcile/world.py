@@ -52,7 +52,7 @@ def tree(*confs: Conf | RejectedConf, state: TreeState | None = None, **settings
     found = state or (TreeState.WHOLE if confs else TreeState.EMPTY)
     problems = () if found is TreeState.WHOLE else (Fault("input", "", f"the conf root is {found.value}"),)
     settings = {"catalog": {"kind": "filesystem", "root": "warehouse"}, **settings}
-    return ConfRoot(Path("root"), Settings.model_validate(settings), readable, unreadable, problems, found)
+    return ConfRoot(Path("root"), Settings.model_validate(settings), readable, unreadable, problems, state=found)
 
 
 @dataclass
