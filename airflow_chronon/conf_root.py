@@ -82,6 +82,7 @@ class ConfRoot:
         return tree_facts(
             self.judge() if verdicts is None else verdicts,
             (conf for conf in self.confs if conf.key not in self.unchanged),
+            self.jobs,
             branch=self.branch,
             default_branch=self.settings.default_branch,
             state=self.state,

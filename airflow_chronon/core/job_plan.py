@@ -38,8 +38,27 @@ class JobPlan:
         return self.job.key
 
     @property
+    def family(self) -> str:
+        """What all versions of the job have in common: ``job/team.name``."""
+        return f"job/{self.job.team}.{self.job.name}"
+
+    @property
     def file(self) -> str:
         return self.job.file
+
+    @property
+    def table(self) -> str:
+        """A job has no table."""
+        return ""
+
+    @property
+    def team(self) -> str:
+        return self.job.team
+
+    @property
+    def intervals(self) -> JobSchedule | None:
+        """Its schedule, as a schedule of intervals."""
+        return self.schedule
 
     @property
     def version(self) -> str:

@@ -6,11 +6,12 @@ arithmetic over instants that come in as arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_chronon.core.cron import Cron
 from airflow_chronon.core.instants import DAY, Instant, TimeWindow, iso
+from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.runs import CatchUp
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -34,9 +35,14 @@ class JobRun:
     window: TimeWindow  #: the data it is for: the interval, moved (H2) or widened (H3)
 
     @property
-    def key(self) -> str:
+    def key(self) -> PartitionKey:
         """The partition key: the logical date as ISO-8601 with ``Z``."""
-        return iso(self.logical_date)
+        return PartitionKey(iso(self.logical_date))
+
+    @property
+    def end(self) -> Instant:
+        """Where its interval ends: at its fire."""
+        return self.fire
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,53 @@ class JobSchedule:
             raise NoSuchInterval(Fault("C27", "", problem, f"use {near}"))
         return self.run(logical_date, self.cron.first_at_or_after(logical_date + 1))
 
+    @property
+    def is_on(self) -> bool:
+        """Whether it fires at all."""
+        return self.enabled
+
+    @property
+    def first_start(self) -> Instant | None:
+        """Where the first interval begins, when that is said."""
+        return self.catch_up.start
+
+    def covering_run(self, start: Instant) -> JobRun | None:
+        """The run over the interval that begins at ``start``; None when none does."""
+        try:
+            return self.run_of(start)
+        except NoSuchInterval:
+            return None
+
+    def starts_of(self, run: JobRun) -> Sequence[Instant]:
+        """The logical date of a run: it is for one interval."""
+        return (run.logical_date,)
+
+    def starts(self, start: Instant, end: Instant) -> Sequence[Instant]:
+        """The logical dates in ``[start, end)``, oldest first.
+
+        The schedule's own start is one of them, and the fire before it is none: its interval would reach over the start.
+        """
+        first = self.catch_up.start
+        found = [first] if first is not None and start <= first < end else []
+        fire = self.cron.first_at_or_after(start)
+        while fire < end:
+            if first is None or fire > first or self.cron.first_at_or_after(fire + 1) <= first:
+                found.append(fire)
+            fire = self.cron.first_at_or_after(fire + 1)
+        return sorted(found)
+
+    def end_of(self, start: Instant) -> Instant:
+        """Where the interval that begins at ``start`` ends: at the next fire."""
+        return self.cron.first_at_or_after(start + 1)
+
+    def label(self, start: Instant) -> PartitionKey:
+        """The partition key of a logical date."""
+        return PartitionKey(iso(start))
+
+    def with_catch_up(self, catch_up: CatchUp) -> JobSchedule:
+        """The same schedule with another policy for what was missed."""
+        return replace(self, catch_up=catch_up)
+
     def run_after(self, fire: Instant) -> JobRun | None:
         """The first run with a fire after ``fire``, nothing skipped; None when there is none any more."""
         if not self.enabled:
@@ -99,6 +152,13 @@ class JobSchedule:
         start, end = self.catch_up.start, self.catch_up.end
         following = self.cron.first_at_or_after((fire if start is None else max(fire, start)) + 1)
         return None if end is not None and following > end else self.run_at(following)
+
+    def first_after(self, fire: Instant) -> JobRun | None:
+        """The first run with a fire after ``fire`` that the skip date keeps (H11)."""
+        skip_to, start = self.catch_up.skip_to, self.catch_up.start
+        if skip_to is not None and (start is None or skip_to > start):
+            fire = max(fire, self.cron.first_at_or_after(skip_to))
+        return self.run_after(fire)
 
     def last_run(self, now: Instant) -> JobRun | None:
         """The newest run whose fire has come by ``now``; None when there is none yet."""
@@ -129,7 +189,7 @@ class JobSchedule:
         after = max(known, default=now)
         if newest is not None and newest.fire > after and self._is_kept(newest):
             return newest
-        return self._kept_after(after if newest is None else max(after, newest.fire))
+        return self.first_after(after if newest is None else max(after, newest.fire))
 
     def missed(self, last_fire: Instant | None, now: Instant) -> Iterator[JobRun]:
         """Every run that is created at ``now``, oldest first."""
@@ -142,17 +202,10 @@ class JobSchedule:
         skip_to = self.catch_up.skip_to
         return skip_to is None or run.logical_date >= skip_to
 
-    def _kept_after(self, fire: Instant) -> JobRun | None:
-        """The first run with a fire after ``fire`` that the skip date keeps (H11)."""
-        skip_to, start = self.catch_up.skip_to, self.catch_up.start
-        if skip_to is not None and (start is None or skip_to > start):
-            fire = max(fire, self.cron.first_at_or_after(skip_to))
-        return self.run_after(fire)
-
     def _oldest_missed(self, last_fire: Instant | None, newest: JobRun | None) -> JobRun | None:
         start, limit = self.catch_up.start, self.catch_up.max_runs
         assert start is not None  # catch-up always has one (H15)
-        first = self._kept_after(start if last_fire is None else last_fire)
+        first = self.first_after(start if last_fire is None else last_fire)
         if first is None or newest is None or first.fire > newest.fire or limit is None:
             return first
         oldest = self.cron.back(newest.fire, limit - 1, not_before=first.fire)

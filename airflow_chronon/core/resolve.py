@@ -41,6 +41,34 @@ class ConfPlan:
     warnings: tuple[Fault, ...] = ()
 
     @property
+    def key(self) -> str:
+        """``type/name``."""
+        return str(self.conf.key)
+
+    @property
+    def family(self) -> str:
+        """What all versions of the conf have in common."""
+        return f"{self.conf.key.conf_type.value}/{self.conf.name_without_version}"
+
+    @property
+    def file(self) -> str:
+        return self.conf.file
+
+    @property
+    def table(self) -> str:
+        """The table that it writes."""
+        return self.conf.table
+
+    @property
+    def team(self) -> str:
+        return self.conf.meta.team
+
+    @property
+    def intervals(self) -> RunSchedule:
+        """Its schedule, as a schedule of intervals."""
+        return self.runs
+
+    @property
     def modes(self) -> tuple[Mode, ...]:
         """The scheduled modes."""
         return tuple(self.runs.modes)

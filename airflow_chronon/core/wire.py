@@ -73,6 +73,20 @@ def _job_schedule(
     return JobSchedule(read_cron(cron), CatchUp(*catch_up), *window, enabled, armed)
 
 
+def any_schedule_to_json(schedule: RunSchedule | JobSchedule | None) -> Json | None:
+    """Inverse of :func:`any_schedule_from_json`."""
+    if schedule is None:
+        return None
+    return job_schedule_to_json(schedule) if isinstance(schedule, JobSchedule) else schedule_to_json(schedule)
+
+
+def any_schedule_from_json(data: Mapping[str, Any] | None) -> RunSchedule | JobSchedule | None:
+    """Build the schedule of a conf or of a job from its JSON."""
+    if data is None:
+        return None
+    return job_schedule_from_json(data) if "cron" in data else schedule_from_json(data)
+
+
 def _catch_up_to_json(catch_up: CatchUp) -> list[Any]:
     return [catch_up.enabled, catch_up.max_runs, catch_up.skip_to, catch_up.start, catch_up.end]
 

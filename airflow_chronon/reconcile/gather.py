@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.build import Facts, owing, vanished
 from airflow_chronon.core.plan.facts import (
@@ -19,7 +20,8 @@ from airflow_chronon.core.plan.facts import (
     TreeFacts,
     TreeState,
 )
-from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.plan.succession import predecessor
+from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.rest.coverage import known_runs
 from airflow_chronon.rest.errors import NotThere
 from airflow_chronon.rest.protocol import AirflowServer
@@ -53,6 +55,7 @@ def gather(place: Place, *, now: Instant) -> Facts:
     facts = Facts(place.deployment, place.root.settings, tree, airflow, state)
     doomed = [dag_id for dag_id in vanished(facts) if dag_id in dags]
     airflow = replace(airflow, active_runs=_active_runs(place.server, doomed))
+    airflow = replace(airflow, last_fires=_last_fires(place.server, tree, state))
     due = [dag_id for dag_id in owing(facts, now=now) if dag_id in dags]
     if due:
         airflow = replace(
@@ -89,8 +92,24 @@ def _active_runs(server: AirflowServer, doomed: list[str]) -> dict[str, int]:
     return found
 
 
-def _past_runs(server: AirflowServer, plan: ConfPlan, *, now: Instant) -> tuple[KnownRun, ...]:
-    return tuple(known_runs(server.runs(plan.dag_id), plan.runs, now=now))
+def _past_runs(server: AirflowServer, plan: GoodPlan, *, now: Instant) -> tuple[KnownRun, ...]:
+    schedule = plan.intervals
+    return () if schedule is None else tuple(known_runs(server.runs(plan.dag_id), schedule, now=now))
+
+
+def _last_fires(server: AirflowServer, tree: TreeFacts, state: StateFacts) -> dict[str, Instant]:
+    """The last fire of each job that a new version supersedes: usually there is none (H8)."""
+    found: dict[str, Instant] = {}
+    for plan in tree.plans.values():
+        older = predecessor(plan, tree, state) if isinstance(plan, JobPlan) else None
+        if older is not None:
+            try:
+                newest = server.newest_scheduled(older.dag_id)
+            except NotThere:
+                continue
+            if newest:
+                found[older.dag_id] = newest[0].run_after
+    return found
 
 
 def _settings(server: AirflowServer) -> AirflowSettings:
@@ -104,7 +123,7 @@ def _settings(server: AirflowServer) -> AirflowSettings:
 def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, str]:
     """What tables were begun on whose confs' grids are not those they were deployed with: usually none (C22)."""
     found = {}
-    for dag_id, plan in tree.plans.items():
+    for dag_id, plan in tree.confs.items():
         known, grid = state.journal.get(dag_id), str(plan.spec.grid)
         if known is not None and known.grid != grid:
             found[dag_id] = kept_grid(place.server, plan) or grid
@@ -116,5 +135,5 @@ def _other_tables(place: Place) -> dict[str, str]:
     own = place.state.prefix
     for (_, branch), other in open_branches(place.state_root).items():
         if other.prefix != own and branch != place.deployment.branch:
-            found |= {entry.table: branch for entry in other.journal().values() if entry.gone is None}
+            found |= {entry.table: branch for entry in other.journal().values() if entry.table and not entry.gone}
     return found

@@ -22,12 +22,13 @@ from airflow_chronon.core.plan.actions import (
     Severity,
     Unpause,
 )
-from airflow_chronon.core.plan.copies import ConfCopy, copy_of, family_of
+from airflow_chronon.core.plan.copies import ConfCopy, copy_of
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
 from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_after, reborn
 from airflow_chronon.core.plan.owed import settle
 from airflow_chronon.core.plan.retire import Doomed, retire_steps
+from airflow_chronon.core.plan.succession import seen_of
 from airflow_chronon.core.settings import OnRetire, Pause, Settings
 from airflow_chronon.errors import Fault
 
@@ -91,7 +92,10 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
         known = journal.get(dag_id)
         if known is not None and known.gone is not None and _is_over(facts, dag_id):
             known = reborn(known, now=now)
-        entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, now=now), known, facts.state)
+        seen = seen_of(
+            dag_id, deployment=facts.deployment, tree=tree, airflow=facts.airflow, state=facts.state, now=now
+        )
+        entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, seen), known, facts.state)
     for dag_id, entry in journal.items():
         if entry.gone is None and not tree.holds(dag_id, entry) and _is_going(facts, dag_id):
             tombstone = facts.state.tombstones.get(dag_id)
@@ -113,7 +117,7 @@ def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
     return tuple(
         dag_id
         for dag_id, plan in sorted(facts.tree.plans.items())
-        if dag_id in journal and owed_after(journal[dag_id], plan.runs, now=now) is not None
+        if dag_id in journal and owed_after(journal[dag_id], plan.intervals, now=now) is not None
     )
 
 
@@ -240,7 +244,7 @@ def _family(dag_id: str, facts: Facts) -> str:
 def _why(dag_id: str, entry: JournalEntry | None, tree: TreeFacts) -> str:
     if entry is None:
         return "no conf of the tree stands for it"
-    heirs = sorted(each for each, plan in tree.plans.items() if family_of(plan.conf) == entry.family)
+    heirs = sorted(each for each, plan in tree.plans.items() if plan.family == entry.family)
     if heirs:
         return f"{entry.key} was superseded by {' and '.join(heirs)}"
     return f"{entry.key} is gone from the tree ({entry.file})"
@@ -251,9 +255,11 @@ def _replays(facts: Facts, entry: JournalEntry) -> tuple[JournalEntry, list[Acti
     assert entry.owed is not None
     plan, dag = facts.tree.plans.get(entry.dag_id), facts.airflow.dags.get(entry.dag_id)
     past = facts.airflow.past_runs.get(entry.dag_id)
-    if plan is None or dag is None or dag.is_stale or past is None:
+    if plan is None or dag is None or dag.is_stale or past is None or plan.intervals is None:
         return entry, []
-    owed, stretches = settle(entry.owed, plan.runs, past)
+    if dag.is_paused and plan.settings.pause is Pause.ALLOW:
+        return entry, []  # a replay would wait for ever; it is owed until someone unpauses the DAG
+    owed, stretches = settle(entry.owed, plan.intervals, past)
     if not stretches:
         return replace(entry, owed=None), []
     steps: list[Action] = []
