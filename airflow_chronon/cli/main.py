@@ -16,10 +16,11 @@ from typing import NoReturn
 from airflow_chronon import __version__
 from airflow_chronon.cli.backfill import BACKFILL
 from airflow_chronon.cli.commands import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
+from airflow_chronon.cli.import_schedule import IMPORT_SCHEDULE
 from airflow_chronon.cli.partitions import PARTITIONS
 from airflow_chronon.cli.plan import BASE, PLAN, RECONCILE, show_differences
 from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root, print_json, report_problems
-from airflow_chronon.cli.select import select
+from airflow_chronon.cli.run import RUN
 from airflow_chronon.cli.text import check_text, explain_text
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.job_schedule import JobRun
@@ -28,6 +29,7 @@ from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.runs import Run
 from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import ChrononError
+from airflow_chronon.selection import select
 
 
 def check(options: argparse.Namespace) -> int:
@@ -88,6 +90,8 @@ COMMANDS = (
     BACKFILL,
     PLAN,
     RECONCILE,
+    RUN,
+    IMPORT_SCHEDULE,
 )
 
 

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from airflow_chronon.cli.select import select
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment
 from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.selection import select
 
 GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
 

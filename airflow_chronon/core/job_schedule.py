@@ -198,6 +198,10 @@ class JobSchedule:
             yield run
             run = self.run_after(run.fire)
 
+    def upcoming(self, now: Instant) -> JobRun | None:
+        """The first run whose fire lies after ``now``; None when none is to come."""
+        return self._kept_after(now)
+
     def _is_kept(self, run: JobRun) -> bool:
         skip_to = self.catch_up.skip_to
         return skip_to is None or run.logical_date >= skip_to

@@ -144,4 +144,4 @@ def _span(first: int, last: int) -> str:
 
 
 def _illegal(text: str, problem: str, remedy: str = _REMEDY) -> IllegalCron:
-    return IllegalCron(Fault("H1", "", f"cron_expression {text!r}: {problem}", remedy))
+    return IllegalCron(Fault("H1", "", f"cron {text!r}: {problem}", remedy))
