@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 from airflow_chronon.core.instants import Instant, TimeWindow, iso, parse_instant
 from airflow_chronon.core.job_schedule import JobSchedule
+from airflow_chronon.core.job_windows import IllegalWindow, asked_window
 from airflow_chronon.core.manual import IllegalPartition
-from airflow_chronon.errors import ChrononError, Fault
-
-
-class IllegalWindow(ChrononError):
-    """A window that contradicts itself, or half of one."""
+from airflow_chronon.errors import Fault
 
 
 @dataclass(frozen=True)
@@ -89,24 +86,18 @@ def _of_interval(interval: TimeWindow, schedule: JobSchedule | None) -> JobWindo
 
 
 def _of_params(request: JobRunRequest) -> JobWindow:
-    if not request.start_time or not request.end_time:
-        has, lacks = ("start_time", "end_time") if request.start_time else ("end_time", "start_time")
-        if not request.start_time and not request.end_time:
-            problem = f"a logical date {request.logical_date!r} is given without a window"
-            raise IllegalWindow(Fault("H7", "logical_date", problem, "give start_time and end_time too"))
-        problem = f"half a window is an error: {has} {getattr(request, has)!r} is given without {lacks}"
-        raise IllegalWindow(Fault("H7", has, problem, f"give {lacks} too, or neither"))
-    start, end = _instant(request, "start_time"), _instant(request, "end_time")
-    if end <= start:
-        problem = f"end_time {request.end_time!r} is not after start_time {request.start_time!r}"
-        raise IllegalWindow(Fault("H7", "end_time", problem, "swap them"))
-    return JobWindow(TimeWindow(start, end), _instant(request, "logical_date") if request.logical_date else start)
+    window = asked_window(_instant(request, "start_time"), _instant(request, "end_time"))
+    logical_date = _instant(request, "logical_date")
+    if window is None:
+        problem = f"a logical date {request.logical_date!r} is given without a window"
+        raise IllegalWindow(Fault("H7", "logical_date", problem, "give start_time and end_time too"))
+    return JobWindow(window, window.start if logical_date is None else logical_date)
 
 
-def _instant(request: JobRunRequest, field: str) -> Instant:
+def _instant(request: JobRunRequest, field: str) -> Instant | None:
     text = getattr(request, field)
     try:
-        return parse_instant(text)
+        return parse_instant(text) if text else None
     except ValueError:
         remedy = "write it like 2026-01-15T03:00:00Z"
         raise IllegalWindow(Fault("H7", field, f"{text!r} is no instant", remedy)) from None

@@ -200,7 +200,7 @@ class JobSchedule:
 
     def upcoming(self, now: Instant) -> JobRun | None:
         """The first run whose fire lies after ``now``; None when none is to come."""
-        return self._kept_after(now)
+        return self.first_after(now)
 
     def _is_kept(self, run: JobRun) -> bool:
         skip_to = self.catch_up.skip_to
