@@ -111,7 +111,7 @@ def _place(root: ConfRoot, options: argparse.Namespace) -> Place:
 def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     """The deployments of a branch that is given up: one per bundle that Airflow or the state folder knows."""
     branch, state_root, server = options.branch, find_state_root(options), need_server(options.airflow)
-    if branch == root.branch and root.confs:
+    if branch == root.branch and (root.confs or root.jobs):
         problem = f"{branch} is the branch that {root.path} deploys"
         remedy = "remove the confs instead; --retire-branch is for other branches"
         raise ChrononError(Fault("C24", "--branch", problem, remedy))

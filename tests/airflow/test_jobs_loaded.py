@@ -100,7 +100,7 @@ class TestArming:
         folder.mkdir(parents=True)
         (folder / "journal.json").write_text("{")
         assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled
-        with pytest.raises(ImportErrors, match="journal.json is damaged"):
+        with pytest.raises(ImportErrors, match=r"journal\.json is damaged"):
             raise_import_errors(conf_root=root)
 
     def test_a_task_that_starts_does_not_read_the_journal_of_a_job_with_a_start(self, root, monkeypatch, mocker):
