@@ -1,12 +1,11 @@
-"""Reading a conf root from disk: every file under its own guard, every fault collected."""
+"""Reading a conf root from disk, confs and jobs: every file under its own guard, every fault collected."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,17 @@ from urllib.parse import quote
 
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
+from airflow_chronon.core.job_document import Job
+from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
 from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict, resolve
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf, resolve
 from airflow_chronon.core.settings import Settings
 from airflow_chronon.core.tree import ConfTree
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import Fault, Rejected
-from airflow_chronon.settings_file import SETTINGS_FILE, backend_faults, cannot_read, read_settings_file
+from airflow_chronon.job_files import read_jobs
+from airflow_chronon.reading import files_below, read_bytes
+from airflow_chronon.settings_file import SETTINGS_FILE, backend_faults, cannot_read, read_settings_file, runner_faults
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
 
@@ -38,6 +42,7 @@ class ConfRoot:
     path: Path
     settings: Settings
     confs: tuple[Conf, ...] = ()
+    jobs: tuple[Job, ...] = field(default=(), kw_only=True)
     unreadable: tuple[RejectedConf, ...] = ()
     problems: tuple[Fault, ...] = ()  #: what is wrong with the root itself: missing, empty, bad settings
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  #: what fills ``${NAME}`` in settings
@@ -61,16 +66,18 @@ class ConfRoot:
         return replace(self, unchanged=frozenset(), problems=problems, state=state)
 
     def judge(self, *, wanted: str | None = None) -> dict[str, Verdict]:
-        """The verdict on every conf, by ``type/name``, in a fixed order; unreadable files included.
+        """The verdict on every conf and job, by ``type/name``, in a fixed order; unreadable files included.
 
-        With ``wanted``, a DAG id, of the readable confs only those of that id.
+        With ``wanted``, a DAG id, of the readable ones only those of that id.
         """
         tree = ConfTree(self.confs, environment=self.settings.environment)
         unchanged = set(map(str, self.unchanged))  # judged all the same: others read them
+        judged: dict[str, Verdict] = {
+            **resolve(tree, self.settings, branch=self.branch, wanted=wanted),
+            **resolve_jobs(self.jobs, self.settings, branch=self.branch, wanted=wanted),
+        }
         verdicts = {
-            key: _with_backends(key, verdict, self.environ)
-            for key, verdict in resolve(tree, self.settings, branch=self.branch, wanted=wanted).items()
-            if key not in unchanged
+            key: _with_backends(key, verdict, self.environ) for key, verdict in judged.items() if key not in unchanged
         }
         for rejected in self.unreadable:
             free = rejected.key if rejected.key not in verdicts else rejected.file
@@ -82,6 +89,7 @@ class ConfRoot:
         return tree_facts(
             self.judge() if verdicts is None else verdicts,
             (conf for conf in self.confs if conf.key not in self.unchanged),
+            self.jobs,
             branch=self.branch,
             default_branch=self.settings.default_branch,
             unchanged=(conf for conf in self.confs if conf.key in self.unchanged),
@@ -110,17 +118,30 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
     try:
         tree = _compiled_tree(root, settings.environment)
         found, unreadable = _read_tree(tree, root, problems) if tree is not None else ([], [])
+        jobs, bad_jobs = read_jobs(root, environ=environ, problems=problems)
     except OSError as error:
         problem = cannot_read(error, what=f"the conf root {root}")
         return ConfRoot(root, settings, problems=(problem,), state=TreeState.UNREADABLE)
     confs, doubled = _without_doubles(found)
-    unchanged = _unchanged(confs, root, settings, problems) if settings.base_root is not None else frozenset()
+    unchanged: frozenset[ConfKey] = frozenset()
+    if settings.base_root is not None:
+        unchanged = _unchanged(confs, root, settings, problems)
+        jobs = _changed_jobs(jobs, root, settings, environ)
     state = TreeState.UNREADABLE if problems else TreeState.WHOLE
-    if not (found or unreadable or problems):
+    if not (found or unreadable or jobs or bad_jobs or problems):
         problems.append(_nothing_found(root))
         state = TreeState.EMPTY
-    rejected = (*unreadable, *doubled)
-    return ConfRoot(root, settings, tuple(confs), rejected, tuple(problems), environ, state=state, unchanged=unchanged)
+    return ConfRoot(
+        root,
+        settings,
+        tuple(confs),
+        (*unreadable, *doubled, *bad_jobs),
+        tuple(problems),
+        environ,
+        state,
+        unchanged,
+        jobs=tuple(jobs),
+    )
 
 
 def _unchanged(confs: list[Conf], root: Path, settings: Settings, problems: list[Fault]) -> frozenset[ConfKey]:
@@ -143,6 +164,18 @@ def _unchanged(confs: list[Conf], root: Path, settings: Settings, problems: list
     )
 
 
+def _changed_jobs(jobs: list[Job], root: Path, settings: Settings, environ: Mapping[str, str]) -> list[Job]:
+    """The jobs that ``base_root`` does not hold too, word for word (C24); what is wrong with it, the confs have said."""
+    if (settings.branch or settings.default_branch) == settings.default_branch:
+        return jobs
+    base = root / str(settings.base_root)
+    if _compiled_tree(base, settings.environment) is None:
+        return []
+    found, _ = read_jobs(base, environ=environ, problems=[])
+    same = {job.file: job.text.raw for job in found}
+    return [job for job in jobs if job.file not in same or same[job.file] != job.text.raw]
+
+
 def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> tuple[str, str]:
     """The branch of a conf root and its default branch, from the settings alone; those that cannot be read name none."""
     try:
@@ -156,8 +189,10 @@ def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Ve
     """Reject a conf whose own settings name a catalog or runner that cannot be built."""
     if isinstance(verdict, ConfPlan) and "airflow" in (verdict.conf.meta.custom_json or ""):
         faults = backend_faults(verdict.settings, environ)
-        if faults:
-            return RejectedConf(key, verdict.conf.file, faults)
+        return RejectedConf(key, verdict.conf.file, faults) if faults else verdict
+    if isinstance(verdict, JobPlan):
+        faults = runner_faults(verdict.settings, environ)
+        return RejectedConf(key, verdict.file, faults) if faults else verdict
     return verdict
 
 
@@ -174,15 +209,15 @@ def _nothing_found(root: Path) -> Fault:
     return Fault(
         "input",
         "",
-        f"the conf root {root} holds no compiled confs{older}",
-        "put the output of zipline compile into compiled/",
+        f"the conf root {root} holds no compiled confs and no jobs{older}",
+        "put the output of zipline compile into compiled/, or job files into jobs/<team>/",
     )
 
 
 def _read_tree(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
     confs, unreadable = [], []
     for folder, conf_type in _FOLDERS.items():
-        for path in _files(tree / folder, problems):
+        for path in files_below(tree / folder, problems):
             shown = str(path.relative_to(root))
             try:
                 confs.append(_read_conf(path, conf_type, shown))
@@ -190,18 +225,6 @@ def _read_tree(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf
                 name = ".".join(path.relative_to(tree / folder).parts)  # the name that the compiler gave it
                 unreadable.append(RejectedConf(f"{conf_type.value}/{name}", shown, error.faults))
     return confs, unreadable
-
-
-def _files(folder: Path, problems: list[Fault]) -> Iterator[Path]:
-    """Every file below a folder; a folder that cannot be listed becomes a problem, so that its confs do not just vanish."""
-
-    def note(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):
-            problems.append(cannot_read(error, what=f"the folder {error.filename}"))
-
-    for directory, folders, names in os.walk(folder, onerror=note):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
-        yield from (Path(directory, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
@@ -219,16 +242,7 @@ def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
 
 def _read_json(path: Path) -> Any:
     try:
-        size = path.stat().st_size
-        if size > MAX_CONF_BYTES:
-            limit = f"{MAX_CONF_BYTES // 1024**2} MB"
-            remedy = "remove it, or put it outside the conf root"
-            raise Rejected(
-                [Fault("input", "", f"the file is {size // 1024**2} MB, and no conf is larger than {limit}", remedy)]
-            )
-        if not path.is_file():
-            raise Rejected([Fault("input", "", "it is no regular file", "remove it")])
-        return json.loads(path.read_bytes())
+        return json.loads(read_bytes(path, limit=MAX_CONF_BYTES, kind="conf"))
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected([cannot_read(error, what="the file")]) from None
     except RecursionError:

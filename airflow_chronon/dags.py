@@ -1,4 +1,4 @@
-"""What loader files in the dags folder call: the good confs as DAGs, and one exception that lists the bad ones.
+"""What loader files in the dags folder call: the good confs and jobs as DAGs, and one exception that lists the bad ones.
 
 ::
 
@@ -13,20 +13,24 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
 from airflow_chronon.core.conf import ConfKey
+from airflow_chronon.core.job_page import job_page
+from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.page import conf_page
 from airflow_chronon.core.plan.copies import plan_of_copy
 from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
+from airflow_chronon.core.plan.journal import JournalEntry, as_seen
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.settings import Unscheduled
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
-from airflow_chronon.state.folder import open_state
+from airflow_chronon.state.folder import StateFolder, open_state
 from airflow_chronon.state.vanished import conf_file, forget_files
 
 if TYPE_CHECKING:
@@ -52,9 +56,8 @@ def build_dags(
     verdicts = root.judge(wanted=wanted)
     # a task needs no page; the page changes nothing that runs
     picked = _Picked(wanted, team, match, pages=wanted is None)
-    built = {dag.dag_id: dag for dag in _built(root, verdicts, picked) if not isinstance(dag, RejectedConf)}
-    kept = {dag.dag_id: dag for dag in _kept(found, root, verdicts, picked) if not isinstance(dag, RejectedConf)}
-    return kept | built
+    dags = (*_kept(found, root, verdicts, picked), *_all_built(found, root, verdicts, picked))
+    return {dag.dag_id: dag for dag in dags if not isinstance(dag, RejectedConf)}
 
 
 def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None = None) -> None:
@@ -64,8 +67,9 @@ def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None
     found, root = _read(near, conf_root)
     verdicts = root.judge()
     rejected = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
-    rejected += [each for each in _built(root, verdicts, _Picked(pages=False)) if isinstance(each, RejectedConf)]
-    rejected += [each for each in _kept(found, root, verdicts, _Picked(pages=False)) if isinstance(each, RejectedConf)]
+    picked = _Picked(pages=False)
+    dags = (*_all_built(found, root, verdicts, picked), *_kept(found, root, verdicts, picked))
+    rejected += dict.fromkeys(each for each in dags if isinstance(each, RejectedConf))
     lines = [str(problem) for problem in root.problems]
     lines += [f"{each.key} ({each.file}): {fault}" for each in rejected for fault in each.faults]
     if lines:
@@ -85,6 +89,14 @@ class _Picked:
         if self.wanted is not None and dag_id != self.wanted:
             return False
         return (self.team is None or team == self.team) and (self.match is None or fnmatchcase(key, self.match))
+
+
+def _all_built(
+    found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
+) -> Iterator[DAG | RejectedConf]:
+    """The DAGs of all good confs and jobs."""
+    yield from _built(root, verdicts, picked)
+    yield from _jobs_built(found, root, verdicts, picked)
 
 
 def _built(root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked) -> Iterator[DAG | RejectedConf]:
@@ -109,6 +121,44 @@ def _built(root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked) -> 
             yield _not_built(error, key=key, file=plan.conf.file)
 
 
+def _jobs_built(
+    found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
+) -> Iterator[DAG | RejectedConf]:
+    """Each good job's DAG, with its schedule as the reconciler's journal knows it (H14)."""
+    from airflow_chronon.airflow.job_dag import build_job_dag
+
+    plans = [verdict for verdict in verdicts.values() if isinstance(verdict, JobPlan)]
+    picked_plans = [plan for plan in plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
+    journal: Mapping[str, JournalEntry] = {}
+    if any(_needs_journal(plan, picked) for plan in picked_plans):
+        try:
+            journal = _state_of(found, root).journal()
+        except ChrononError as error:
+            yield RejectedConf("state folder", found.state_root, (error.fault,))
+            # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
+    for plan in picked_plans:
+        try:
+            entry, schedule = journal.get(plan.dag_id), plan.schedule
+            seen = schedule
+            if schedule is not None and _needs_journal(plan, picked):
+                seen = as_seen(schedule, entry)
+            is_armed = seen is None or seen.enabled
+            page = job_page(plan, is_armed=is_armed) if picked.pages else ""
+            yield build_job_dag(replace(plan, schedule=seen), job_path=str(root.path / plan.file), doc=page)
+        except Exception as error:
+            yield _not_built(error, key=plan.key, file=plan.file)
+
+
+def _needs_journal(plan: JobPlan, picked: _Picked) -> bool:
+    """Whether the DAG of a job depends on what the journal says: a task that starts asks for a first interval at most."""
+    schedule = plan.schedule
+    return schedule is not None and (picked.wanted is None or schedule.catch_up.start is None)
+
+
+def _state_of(found: Deployment, root: ConfRoot) -> StateFolder:
+    return open_state(found.state_root, deployment=PlanDeployment(root.branch, found.bundle))
+
+
 def _kept(
     found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
 ) -> Iterator[DAG | RejectedConf]:
@@ -118,13 +168,13 @@ def _kept(
     reconciler drops once it has archived them.
     """
     from airflow_chronon.airflow.dag import Fires, build_dag
+    from airflow_chronon.airflow.job_dag import build_job_dag
 
-    good = {verdict.dag_id for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
+    good = {verdict.dag_id for verdict in verdicts.values() if isinstance(verdict, ConfPlan | JobPlan)}
     if picked.wanted in good:
         return
-    owner = PlanDeployment(root.branch, found.bundle)
     try:
-        state = open_state(found.state_root, deployment=owner)
+        state = _state_of(found, root)
         copies = state.copies() - good if picked.wanted is None else {picked.wanted}
         if picked.wanted is not None and found.vanished.is_dir():
             forget_files(found.vanished, keep=state.copies())
@@ -138,8 +188,11 @@ def _kept(
                 continue
             path = conf_file(copy, folder=found.vanished, writes=picked.wanted is not None)
             page = f"`{copy.key}` ({copy.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
-            prefix = root.namespace_prefix
-            yield build_dag(plan_of_copy(copy), conf_path=path, doc=page, namespace_prefix=prefix, fires=Fires.NEVER)
+            plan, prefix = plan_of_copy(copy), root.namespace_prefix
+            if isinstance(plan, JobPlan):
+                yield build_job_dag(plan, job_path=path, doc=page, fires=Fires.NEVER)
+            else:
+                yield build_dag(plan, conf_path=path, doc=page, namespace_prefix=prefix, fires=Fires.NEVER)
         except Exception as error:
             yield _not_built(error, key=dag_id, file=f"its copy in {found.state_root}")
 

@@ -1,9 +1,10 @@
-"""The Airflow plugin: registers the timetable, so that serialised DAGs find it."""
+"""The Airflow plugin: registers the timetables, so that serialised DAGs find it."""
 
 from __future__ import annotations
 
 from airflow.plugins_manager import AirflowPlugin
 
+from airflow_chronon.airflow.job_timetable import JobTimetable
 from airflow_chronon.airflow.timetable import PartitionTimetable
 
 
@@ -11,4 +12,4 @@ class ChrononPlugin(AirflowPlugin):
     """``airflow plugins`` lists it as ``chronon``."""
 
     name = "chronon"
-    timetables = [PartitionTimetable]
+    timetables = [PartitionTimetable, JobTimetable]

@@ -51,9 +51,14 @@ def backend_faults(settings: ConfSettings, environ: Mapping[str, str]) -> tuple[
     faults: dict[Fault, None] = {}
     for catalog in catalogs:
         faults |= _faults_of(partial(build_catalog, filled(catalog, environ)))
-    root = filled(catalogs[0], environ).get("root")
-    faults |= _faults_of(partial(build_runner, filled(settings.runner.model_dump(), environ), default_root=root))
+    faults |= dict.fromkeys(runner_faults(settings, environ))
     return tuple(faults)
+
+
+def runner_faults(settings: ConfSettings, environ: Mapping[str, str]) -> tuple[Fault, ...]:
+    """What the runner has against its settings; nothing is started."""
+    root = filled(settings.catalog.of_table(""), environ).get("root")
+    return tuple(_faults_of(partial(build_runner, filled(settings.runner.model_dump(), environ), default_root=root)))
 
 
 def _with_root(settings: Settings, environ: Mapping[str, str]) -> Settings:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import pkgutil
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -16,14 +14,13 @@ from airflow.sdk import DAG, Param
 from airflow_chronon.airflow.assets import table_asset
 from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.sensors import GateSensor, PartitionSensor
+from airflow_chronon.airflow.task_arguments import task_arguments
 from airflow_chronon.airflow.timetable import PartitionTimetable
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import TableDependency
 from airflow_chronon.core.instants import to_datetime
 from airflow_chronon.core.outputs import output_table
 from airflow_chronon.core.resolve import ConfPlan
-from airflow_chronon.core.settings import TaskDefaults
-from airflow_chronon.errors import ChrononError, Fault
 
 _MAX_TASK_ID = 250
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
@@ -124,7 +121,7 @@ class _Tasks:
             conf_path=self.conf_path,
             retries=settings.retries,
             max_active_tis_per_dag=settings.max_active_runs,
-            **_task_arguments(settings.task_defaults),
+            **task_arguments(settings.task_defaults),
         )
 
     def _waits(self) -> list[tuple[PartitionSensor, frozenset[Mode]]]:
@@ -166,19 +163,6 @@ def _params() -> dict[str, Param]:
             description="Inclusive. Left empty beside a first partition: the same one.",
         ),
     }
-
-
-def _task_arguments(defaults: TaskDefaults) -> Mapping[str, Any]:
-    arguments = defaults.model_dump(exclude_none=True)
-    callback = arguments.get("on_failure_callback")
-    if callback is not None:
-        try:
-            arguments["on_failure_callback"] = pkgutil.resolve_name(callback)
-        except (ImportError, AttributeError, ValueError) as error:
-            problem = f"{callback!r} cannot be imported: {error}"
-            remedy = "give the dotted path of a function that the workers can import"
-            raise ChrononError(Fault("settings", "task_defaults.on_failure_callback", problem, remedy)) from None
-    return arguments
 
 
 def _task_id(text: str) -> str:

@@ -14,6 +14,7 @@ from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.run_request import request_of_context
 from airflow_chronon.airflow.turns import Turn, TurnTrigger, in_words
+from airflow_chronon.airflow.work import WorkMixin, ends_as_airflow_task, given_variables, texts
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.contracts import contract_fault, contract_key
@@ -26,8 +27,8 @@ from airflow_chronon.core.runs import ModeRun, Run
 from airflow_chronon.core.settings_text import filled
 from airflow_chronon.core.words import run_in_words, wait_in_words
 from airflow_chronon.engine.build import build_runner
-from airflow_chronon.engine.protocol import JobRequest, NothingToWrite, Runner
-from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
+from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.rest.coverage import Claim
 from airflow_chronon.rest.login import CONNECTION_ID
 
@@ -55,7 +56,7 @@ class _PlanOperator(BaseOperator):
         return run
 
 
-class ChrononOperator(_PlanOperator):
+class ChrononOperator(WorkMixin, _PlanOperator):
     """Does one job of a conf through its runner: a mode, or the second step of an upload.
 
     A manual run without a window is handed on without one (H7); a runner that then has nothing to write skips the task.
@@ -67,7 +68,6 @@ class ChrononOperator(_PlanOperator):
         # an inlet, since a task may read and write the state of none but its own assets
         super().__init__(plan=plan, inlets=[contracts_asset()], **kwargs)
         self._mode, self._job, self._conf_path = mode, job, conf_path
-        self._runner: Runner | None = None
 
     def execute(self, context: Any, event: Any = None) -> None:
         """Do the job; Airflow calls it again with an ``event`` when a wait for other writers is over."""
@@ -82,22 +82,12 @@ class ChrononOperator(_PlanOperator):
             self._skip_if_outdated(context, of)
             self._take_turn(context, of)
         job = self._request(context, of)
-        try:
+        with ends_as_airflow_task():
             catalog = filled(self._plan.settings.catalog.of_table(job.table), os.environ)
-            self._runner = build_runner(self._runner_settings(), default_root=catalog.get("root"))
+            runner = build_runner(self._runner_settings(), default_root=catalog.get("root"))
+            self._stop = runner.stop
             keep_grid()
-            self._runner.run(job, self.log.info)
-        except NothingToWrite as error:
-            raise AirflowSkipException(str(error)) from None
-        except JobFailed as error:
-            kind = AirflowFailException if isinstance(error, JobRefused) else AirflowException
-            raise kind(str(error)) from None
-        except ChrononError as error:
-            raise AirflowFailException(str(error)) from None
-
-    def on_kill(self) -> None:
-        if self._runner is not None:
-            self._runner.stop()
+            runner.run(job, self.log.info)
 
     def _hold_to_grid(self, context: Mapping[str, Any]) -> Callable[[], None]:
         """Fail on another grid than the one of the first write (C22); returns what keeps the grid, for right before it."""
@@ -151,8 +141,8 @@ class ChrononOperator(_PlanOperator):
             run_id=context["run_id"],
             window=window,
             partitions=plan.spec.labels(window.start, window.end) if window else (),
-            own=_texts(self._runner_settings().get("env")),
-            given=_texts((context["dag_run"].conf or {}).get("env")),
+            own=texts(self._runner_settings().get("env")),
+            given=given_variables(context),
         )
         return JobRequest(
             conf_type=plan.conf.key.conf_type.value,
@@ -213,8 +203,3 @@ class LandedOperator(_PlanOperator):
             raise AirflowException(
                 str(ChrononError(Fault("C28", spec.column, problem, remedy), conf=str(self._plan.conf.key)))
             )
-
-
-def _texts(given: object) -> dict[str, str]:
-    """Variables as they were written, as text; anything but a mapping is none."""
-    return {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}

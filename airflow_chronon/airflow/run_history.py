@@ -5,10 +5,12 @@ Rows that are in no session, as in a test or a dry run, have no history.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airflow.utils.types import DagRunType
+
+from airflow_chronon.airflow.clock import moment
 
 if TYPE_CHECKING:
     from airflow.models.dag import DagModel
@@ -70,6 +72,33 @@ def was_only_waiting(fire: datetime, dag_model: DagModel, last: DagRun) -> bool:
         or_(Model.end_date.is_(None), Model.end_date > fire),
     )
     return (session.scalar(unfinished_then) or 0) >= limit
+
+
+def held_until(dag_run: DagRun, *, since: datetime) -> datetime | None:
+    """Until when the DAG of a run was paused by hand, if that was after ``since``: now, while it still is (H14).
+
+    By Airflow's audit log, which has every pause by the UI, the API and the command line for one DAG; an unpausing of
+    many DAGs by a pattern is not told by DAG there.
+    """
+    from airflow.models.dag import DagModel as Model
+    from airflow.models.log import Log
+    from sqlalchemy import and_, func, or_, select
+
+    session = _session_of(dag_run)
+    if session is None:
+        return None
+    model = session.get(Model, dag_run.dag_id)
+    if model is not None and model.is_paused:
+        return datetime.fromtimestamp(moment(), timezone.utc)
+    unpausings = select(func.max(Log.dttm)).where(
+        Log.dag_id == dag_run.dag_id,
+        Log.dttm > since,
+        or_(
+            and_(Log.event == "patch_dag", Log.extra.contains('"is_paused": false')),
+            Log.event == "cli_dag_unpause",
+        ),
+    )
+    return session.scalar(unpausings)
 
 
 def _session_of(row: Any) -> Session | None:

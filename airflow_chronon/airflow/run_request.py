@@ -1,4 +1,4 @@
-"""From an Airflow run to the partitions it is for: in triggers from rendered templates, in workers from the context."""
+"""From an Airflow run to the partitions or the window it is for: in triggers from rendered templates, in workers from the context."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_chronon.core.instants import TimeWindow, from_datetime, parse_instant
+from airflow_chronon.core.job_requests import JobRunRequest
 from airflow_chronon.core.requests import RunRequest
 
 #: What a trigger is told of its run; each value is a template that the triggerer renders.
@@ -41,6 +42,19 @@ def request_of_context(context: Mapping[str, Any]) -> RunRequest:
         start_ds=params.get("start_ds") or "",
         end_ds=params.get("end_ds") or "",
         window=_window(from_datetime(start), from_datetime(end)) if start and end else None,
+    )
+
+
+def job_request_of_context(context: Mapping[str, Any]) -> JobRunRequest:
+    """The request of a job's task."""
+    dag_run, params = context["dag_run"], context["params"]
+    start, end = dag_run.data_interval_start, dag_run.data_interval_end
+    return JobRunRequest(
+        partition_key=dag_run.partition_key or "",
+        interval=_window(from_datetime(start), from_datetime(end)) if start and end else None,
+        start_time=params.get("start_time") or "",
+        end_time=params.get("end_time") or "",
+        logical_date=params.get("logical_date") or "",
     )
 
 

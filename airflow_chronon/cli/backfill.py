@@ -10,16 +10,18 @@ from typing import Any
 
 from airflow_chronon.cli.airflow import AIRFLOW, find_server, need_server
 from airflow_chronon.cli.commands import FORMAT, ROOT, Command, option
+from airflow_chronon.cli.intervals import ended_range, runs_in, schedule_of, seen_plan
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.partitions import CONF, LABELS
 from airflow_chronon.cli.replay_progress import follow, starting
 from airflow_chronon.cli.root import FINDINGS, GOOD, open_plan, open_root, print_json
+from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.core.instants import Instant, TimeWindow
-from airflow_chronon.core.manual import read_range
-from airflow_chronon.core.partition_states import Known, partition_rows
-from airflow_chronon.core.replays import Replay, Selection, select_starts, with_upstream
-from airflow_chronon.core.resolve import ConfPlan, Verdict
-from airflow_chronon.rest.coverage import known_runs, runs_covering
+from airflow_chronon.core.interval_schedule import AnySchedule
+from airflow_chronon.core.partition_states import Known, State, done_labels, partition_rows
+from airflow_chronon.core.replays import ConfReplay, Replay, Selection, select_starts, with_upstream
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.verdicts import GoodPlan, Verdict
 from airflow_chronon.rest.errors import AirflowError
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import ACTIVE_RUN_STATES
@@ -37,13 +39,15 @@ def backfill(options: argparse.Namespace) -> int:
     root = open_root(options.root)
     plan, verdicts = open_plan(root, options.conf)
     now = int(time.time())
-    window = read_range(options.start_ds, options.end_ds or options.start_ds, plan.spec, now=now)
+    if not isinstance(plan, ConfPlan):
+        plan = seen_plan(plan, find_state(root, options)[1].journal().get(plan.dag_id))
+    window = ended_range(plan, options.start_ds, options.end_ds, now=now)
     server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
     landings = Landings()
     starts = select_starts(partition_rows(*_rows(plan, window, options, server, landings, now), now=now), _of(options))
     replays: tuple[Replay, ...] = (Replay(plan, starts),) if starts else ()
-    if starts and options.with_upstream:
-        replays = _with_upstream(replays[0], verdicts, landings, server, now)
+    if starts and options.with_upstream and isinstance(plan, ConfPlan):
+        replays = _with_upstream(ConfReplay(plan, starts), verdicts, landings, server, now)
     as_json = options.format == "json"
     if not as_json:
         print(_text(replays, window, plan, _of(options)))
@@ -61,12 +65,18 @@ def backfill(options: argparse.Namespace) -> int:
 
 BACKFILL = Command(
     "backfill",
-    "replay partitions of a conf through Airflow, exactly those that are printed",
+    "replay partitions of a conf, or intervals of a job, through Airflow: exactly those that are printed",
     (
         CONF,
         ROOT,
         *LABELS,
-        option("--missing", dest="selection", action="store_const", const="missing", help="not landed (the default)"),
+        option(
+            "--missing",
+            dest="selection",
+            action="store_const",
+            const="missing",
+            help="not landed, or without a good run of the job (the default)",
+        ),
         option("--failed", dest="selection", action="store_const", const="failed", help="whose newest run failed"),
         option("--all", dest="selection", action="store_const", const="all", help="every partition of the range"),
         option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
@@ -76,6 +86,8 @@ BACKFILL = Command(
         option("--unpause", action="store_true", help="unpause a paused DAG"),
         option("--wait", action="store_true", help="follow the runs until they have ended"),
         AIRFLOW,
+        STATE_ROOT,
+        BUNDLE,
         FORMAT,
     ),
     backfill,
@@ -87,29 +99,32 @@ def _of(options: argparse.Namespace) -> Selection:
 
 
 def _rows(
-    plan: ConfPlan,
+    plan: GoodPlan,
     window: TimeWindow,
     options: argparse.Namespace,
     server: AirflowServer | None,
     landings: Landings,
     now: Instant,
-) -> tuple[Any, range, Known]:
+) -> tuple[AnySchedule, Sequence[Instant], Known]:
     """What is needed of catalog and Airflow for a selection, and no more: a year of runs is many pages."""
-    selection = _of(options)
-    landed = landings.of_conf(plan) if selection is Selection.MISSING else None
+    selection, schedule = _of(options), schedule_of(plan)
+    is_conf, wants_missing = isinstance(plan, ConfPlan), selection is Selection.MISSING
+    landed = landings.of_conf(plan) if isinstance(plan, ConfPlan) and wants_missing else None
+    by_runs = selection is Selection.FAILED or (wants_missing and not is_conf)  # only Airflow knows what failed or ran
     runs = None
     if server is not None and server.dag(plan.dag_id) is not None:
-        states: Sequence[str] = () if selection is Selection.FAILED else ACTIVE_RUN_STATES
-        runs = known_runs(
-            runs_covering(server, plan.dag_id, window, grid=plan.spec.grid, states=states), plan.runs, now=now
-        )
-    elif selection is Selection.FAILED:
-        need_server(options.airflow)  # only Airflow knows what failed
-    return plan.runs, plan.spec.grid.starts(window.start, window.end), Known(landed, runs)
+        states: Sequence[str] = () if by_runs else ACTIVE_RUN_STATES
+        runs = runs_in(server, plan, window, now=now, states=states)
+    elif by_runs:
+        need_server(options.airflow)
+    if not is_conf:
+        landed = done_labels(schedule, runs or ())
+    good = State.LANDED if is_conf else State.DONE
+    return schedule, schedule.starts(window.start, window.end), Known(landed, runs, good=good)
 
 
 def _with_upstream(
-    target: Replay, verdicts: dict[str, Verdict], landings: Landings, server: AirflowServer | None, now: Instant
+    target: ConfReplay, verdicts: dict[str, Verdict], landings: Landings, server: AirflowServer | None, now: Instant
 ) -> tuple[Replay, ...]:
     plans = {verdict.conf.key: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
     planned = with_upstream(target, plans, landings, now=now)
@@ -121,11 +136,10 @@ def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -
     plan, starts = replay.plan, replay.starts
     if server is None or not starts or server.dag(plan.dag_id) is None:
         return replay
-    window = TimeWindow(starts[0], starts[-1] + plan.spec.grid.interval)
-    active = known_runs(
-        runs_covering(server, plan.dag_id, window, grid=plan.spec.grid, states=ACTIVE_RUN_STATES), plan.runs, now=now
-    )
-    busy = {start for run in active for start in plan.spec.grid.starts(run.window.start, run.window.end)}
+    schedule = replay.schedule
+    window = TimeWindow(starts[0], schedule.end_of(starts[-1]))
+    active = runs_in(server, plan, window, now=now, states=ACTIVE_RUN_STATES)
+    busy = {start for run in active for start in schedule.starts(run.window.start, run.window.end)}
     return Replay(plan, tuple(start for start in starts if start not in busy))
 
 
@@ -146,15 +160,15 @@ def _run(
     return follow(server, replays, started) if wait else GOOD
 
 
-def _text(replays: Sequence[Replay], window: TimeWindow, plan: ConfPlan, selection: Selection) -> str:
+def _text(replays: Sequence[Replay], window: TimeWindow, plan: GoodPlan, selection: Selection) -> str:
     if not replays:
-        return f"{plan.conf.key}: nothing to replay: no partition of {window} is {_words(selection)}"
+        return f"{plan.key}: nothing to replay: no partition of {window} is {_words(selection)}"
     lines = []
     for replay in replays:
         in_range, alone = range_of(replay), by_key(replay)
         ways = [f"{len(in_range.labels)} as one range"] if in_range is not None else []
         ways += [f"{len(alone)} by key"] if alone else []
-        lines.append(f"{replay.plan.conf.key}: {len(replay.labels)} partitions, {' and '.join(ways)}")
+        lines.append(f"{replay.plan.key}: {len(replay.labels)} partitions, {' and '.join(ways)}")
         lines += [f"  {label}" for label in replay.labels]
     return "\n".join(lines)
 
@@ -168,7 +182,7 @@ def _json(replays: Sequence[Replay], started: Sequence[Started], *, dry_run: boo
         "dry_run": dry_run,
         "replays": [
             {
-                "conf": str(replay.plan.conf.key),
+                "conf": replay.plan.key,
                 "dag_id": replay.plan.dag_id,
                 "labels": list(replay.labels),
                 "range": None if (stretch := range_of(replay)) is None else [stretch.labels[0], stretch.labels[-1]],

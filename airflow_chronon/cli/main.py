@@ -16,15 +16,20 @@ from typing import NoReturn
 from airflow_chronon import __version__
 from airflow_chronon.cli.backfill import BACKFILL
 from airflow_chronon.cli.commands import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
+from airflow_chronon.cli.import_schedule import IMPORT_SCHEDULE
 from airflow_chronon.cli.partitions import PARTITIONS
 from airflow_chronon.cli.plan import BASE, PLAN, RECONCILE, show_differences
 from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root, print_json, report_problems
-from airflow_chronon.cli.select import select
+from airflow_chronon.cli.run import RUN
 from airflow_chronon.cli.text import check_text, explain_text
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.job_schedule import JobRun
 from airflow_chronon.core.report import verdict_json
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.runs import Run
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import ChrononError
+from airflow_chronon.selection import select
 
 
 def check(options: argparse.Namespace) -> int:
@@ -56,9 +61,9 @@ def explain(options: argparse.Namespace) -> int:
     root = open_root(options.root)
     judged = root.judge()
     verdicts = select(judged, options.conf if judged or not root.problems else (), root.path)
-    shown: dict[str, tuple[Verdict, tuple[Run, ...] | None]] = {}
+    shown: dict[str, tuple[Verdict, tuple[Run | JobRun, ...] | None]] = {}
     for key, verdict in verdicts.items():
-        shown[key] = (verdict, tuple(_runs(verdict, options)) if isinstance(verdict, ConfPlan) else None)
+        shown[key] = (verdict, _runs(verdict, options))
     if options.format == "json":
         print_json({key: verdict_json(verdict, runs) for key, (verdict, runs) in shown.items()})
     else:
@@ -85,6 +90,8 @@ COMMANDS = (
     BACKFILL,
     PLAN,
     RECONCILE,
+    RUN,
+    IMPORT_SCHEDULE,
 )
 
 
@@ -127,11 +134,24 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _runs(plan: ConfPlan, options: argparse.Namespace) -> Iterator[Run]:
+def _runs(verdict: Verdict, options: argparse.Namespace) -> tuple[Run | JobRun, ...] | None:
+    """The runs that were asked for; None for what is not deployed."""
+    if isinstance(verdict, JobPlan):
+        return tuple(_job_runs(verdict, options))
+    if not isinstance(verdict, ConfPlan):
+        return None
     if options.start is not None:
-        return plan.runs.runs_between(options.start, options.end)
-    last = None if options.after == NEW else plan.runs.last_run(options.after)
-    return plan.runs.missed(last.end if last else None, options.now)
+        return tuple(verdict.runs.runs_between(options.start, options.end))
+    last = None if options.after == NEW else verdict.runs.last_run(options.after)
+    return tuple(verdict.runs.missed(last.end if last else None, options.now))
+
+
+def _job_runs(plan: JobPlan, options: argparse.Namespace) -> Iterator[JobRun]:
+    if plan.schedule is None:
+        return iter(())
+    if options.start is not None:
+        return plan.schedule.runs_between(options.start, options.end)
+    return plan.schedule.missed(None if options.after == NEW else options.after, options.now)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from airflow_chronon.cli.select import select
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, Verdict
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment
+from airflow_chronon.core.verdicts import GoodPlan, Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.selection import select
 
 GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
 
@@ -21,16 +23,20 @@ def open_root(path: str) -> ConfRoot:
     return read_conf_root(Path(path), environ=os.environ, branch=os.environ.get("AIRFLOW__CHRONON__BRANCH"))
 
 
-def open_plan(root: ConfRoot, conf: str) -> tuple[ConfPlan, dict[str, Verdict]]:
-    """The plan of one conf, and the verdicts on all. Raises ``ChrononError`` when it is rejected or elsewhere."""
+def open_plan(root: ConfRoot, conf: str) -> tuple[GoodPlan, dict[str, Verdict]]:
+    """The plan of one conf, or of one job with a schedule, and the verdicts on all. Raises ``ChrononError`` when it is
+    rejected or elsewhere."""
     verdicts = root.judge()
     if not verdicts and root.problems:
         raise Rejected(root.problems)
     key, verdict = next(iter(select(verdicts, [conf], root.path).items()))
-    if isinstance(verdict, ConfPlan):
+    if isinstance(verdict, ConfPlan) or (isinstance(verdict, JobPlan) and verdict.schedule is not None):
         return verdict, verdicts
     if isinstance(verdict, OtherEnvironment):
         raise ChrononError(Fault("C12", "CONF", f"{key} is not deployed in this environment", "set environment"))
+    if isinstance(verdict, JobPlan):
+        problem = f"{key} is a job without a schedule, so it has no intervals"
+        raise ChrononError(Fault("input", "CONF", problem, "start it with run"))
     raise Rejected(verdict.faults, conf=key)
 
 

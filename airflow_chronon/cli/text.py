@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.instants import iso
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf, Verdict
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.job_schedule import JobRun
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
 from airflow_chronon.core.runs import Run
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.core.words import span, wait_in_words
 
 
@@ -20,6 +23,10 @@ def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:
             modes = ", ".join(mode.value for mode in verdict.modes) or "unscheduled"
             rows.append(("ok", key, str(verdict.spec.grid), modes))
             notes[len(rows)] = [f"warning: {fault}" for fault in verdict.warnings]
+        elif isinstance(verdict, JobPlan):
+            cron = verdict.schedule.cron.text if verdict.schedule is not None else "by hand"
+            rows.append(("ok", key, "", cron if "unscheduled" not in verdict.tags else f"{cron} (off)"))
+            notes[len(rows)] = [f"warning: {fault}" for fault in verdict.warnings]
         elif isinstance(verdict, RejectedConf):
             rows.append(("REJECTED", key, "", verdict.file))
             notes[len(rows)] = [str(fault) for fault in verdict.faults]
@@ -29,35 +36,45 @@ def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:
     for number, line in enumerate(columns(rows), 1):
         lines.append(line)
         lines += [f"    {note}" for note in notes.get(number, ())]
-    good = sum(isinstance(verdict, ConfPlan) for verdict in verdicts.values())
+    good = sum(isinstance(verdict, ConfPlan | JobPlan) for verdict in verdicts.values())
     bad = sum(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
-    warned = sum(bool(verdict.warnings) for verdict in verdicts.values() if isinstance(verdict, ConfPlan))
+    warned = sum(bool(v.warnings) for v in verdicts.values() if isinstance(v, ConfPlan | JobPlan))
     lines.append(
         f"{good} good, {warned} of them with warnings; {bad} rejected; {len(verdicts) - good - bad} elsewhere: {root.path}"
     )
     return "\n".join(lines)
 
 
-def explain_text(shown: Mapping[str, tuple[Verdict, Sequence[Run] | None]]) -> str:
+def explain_text(shown: Mapping[str, tuple[Verdict, Sequence[Run | JobRun] | None]]) -> str:
     """Per conf: what it is, then a table of its runs with what each of them waits for."""
     return "\n\n".join(_explain_one(key, verdict, runs or ()) for key, (verdict, runs) in shown.items())
 
 
-def _explain_one(key: str, verdict: Verdict, runs: Sequence[Run]) -> str:
+def _explain_one(key: str, verdict: Verdict, runs: Sequence[Run | JobRun]) -> str:
     if isinstance(verdict, RejectedConf):
         return "\n".join([f"{key}: rejected", *(f"  {fault}" for fault in verdict.faults)])
     if isinstance(verdict, OtherEnvironment):
         return f"{key}: other environment"
+    if isinstance(verdict, JobPlan):
+        return _explain_job(key, verdict, runs)
     crons = ", ".join(f"{mode.value} {of.schedule.text!r}" for mode, of in verdict.runs.modes.items()) or "no schedule"
     lines = [f"{key}: grid {verdict.spec.grid}, {crons}, DAG {verdict.dag_id}"]
     rows = [("fire", "partition", "mode", "writes", "waits for")] if runs else []
-    for run in runs:
+    for run in (run for run in runs if isinstance(run, Run)):
         for number, (mode, of) in enumerate(run.modes.items()):
             labels = verdict.spec.labels(of.window.start, of.window.end)
             waits = "; ".join(wait_in_words(wait) for wait in verdict.mode_waits(mode, of.window)) or "nothing"
             key_text = verdict.runs.key_of(run) if number == 0 else ""
             rows.append((iso(of.fire), key_text, mode.value, span(labels), waits))
     lines += [f"  {line}" for line in columns(rows)] or ["  no runs"]
+    return "\n".join(lines)
+
+
+def _explain_job(key: str, plan: JobPlan, runs: Sequence[Run | JobRun]) -> str:
+    cron = "runs by hand only" if plan.schedule is None else f"cron {plan.schedule.cron.text!r}"
+    rows = [("fire", "logical date", "window")] if runs else []
+    rows += [(iso(run.fire), run.key, str(run.window)) for run in runs if isinstance(run, JobRun)]
+    lines = [f"{key}: {cron}, DAG {plan.dag_id}", *(f"  {line}" for line in columns(rows) or ["no runs"])]
     return "\n".join(lines)
 
 

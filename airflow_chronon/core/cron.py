@@ -89,6 +89,17 @@ class Cron:
             return day * DAY + self.times[index]
         return (day - 1 if self.every_day else self._previous_day(day - 1)) * DAY + self.times[-1]
 
+    def back(self, fire: Instant, count: int, *, not_before: Instant) -> Instant:
+        """The fire ``count`` fires before ``fire``, or ``not_before`` when that is later; both are fires themselves."""
+        day, second = divmod(fire, DAY)
+        days, index = divmod(bisect_left(self.times, second) - count, len(self.times))
+        first_day = not_before // DAY
+        if self.every_day:
+            day += days
+        while days < 0 and day >= first_day and not self.every_day:
+            day, days = self._previous_day(day - 1), days + 1
+        return max(not_before, day * DAY + self.times[index])
+
     def _next_day(self, day: int) -> int:
         """The first matching day at or after ``day``, both in days since the epoch."""
         at = date.fromordinal(day + _EPOCH_ORDINAL)

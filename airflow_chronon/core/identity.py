@@ -21,9 +21,19 @@ def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default
     ``name`` is the conf's without its version. What does not fit in :data:`MAX_LENGTH` characters of ``[A-Za-z0-9_.-]``, or
     does not survive, is shortened and told apart by eight hex digits; the version stays at the end.
     """
-    prefix = "" if branch == default_branch else f"{branch}--"
-    head, tail = f"{prefix}{key.conf_type.value}.{name}", f"__{version}" if version else ""
-    return legal_id(head, tail, unique=(branch, key.conf_type.value, key.name))
+    kind, tail = key.conf_type.value, f"__{version}" if version else ""
+    return _id(f"{kind}.{name}", tail, named=(branch, kind, key.name), default_branch=default_branch)
+
+
+def job_dag_id(*, name: str, version: str, branch: str, default_branch: str) -> str:
+    """The id of a job version's DAG, ``job.team.name__version``, shortened as that of a conf; ``name`` is ``team.name``."""
+    tail = f"__{version}"
+    return _id(f"job.{name}", tail, named=(branch, "job", name + tail), default_branch=default_branch)
+
+
+def _id(head: str, tail: str, *, named: tuple[str, str, str], default_branch: str) -> str:
+    branch = named[0]
+    return legal_id(head if branch == default_branch else f"{branch}--{head}", tail, unique=named)
 
 
 def legal_id(head: str, tail: str = "", *, unique: tuple[str, ...]) -> str:
@@ -57,4 +67,14 @@ def tags(conf: Conf, *, grid: PartitionGrid, modes: tuple[Mode, ...], branch: st
         found.add("online")
     if not modes:
         found.add("unscheduled")
+    return _in_order(found)
+
+
+def job_tags(*, team: str, version: str, branch: str, is_scheduled: bool) -> tuple[str, ...]:
+    """The tags of a job: those of a conf, without a grid."""
+    found = {"chronon", "type:job", f"branch:{branch}", f"team:{team}", f"version:{version}"}
+    return _in_order(found if is_scheduled else {*found, "unscheduled"})
+
+
+def _in_order(found: set[str]) -> tuple[str, ...]:
     return tuple(sorted(tag[:MAX_TAG_LENGTH] for tag in found))

@@ -36,7 +36,7 @@ def conf_page(plan: ConfPlan, *, dag_ids: Mapping[ConfKey, str], consumers: Iter
     conf = plan.conf
     parts = [
         f"### {conf.key}",
-        _table(
+        markdown_table(
             ("table", "grid", "labels", "version"),
             [
                 (
@@ -50,7 +50,7 @@ def conf_page(plan: ConfPlan, *, dag_ids: Mapping[ConfKey, str], consumers: Iter
         "#### Schedule",
         _schedule(plan),
         "#### Reads",
-        _table(("table", "labels", "how", "reaches back", "lag"), [_dependency(d) for d in _all(plan)])
+        markdown_table(("table", "labels", "how", "reaches back", "lag"), [_dependency(d) for d in _all(plan)])
         if any(_all(plan))
         else "Nothing.",
         _neighbours("Producers", plan.producers, dag_ids),
@@ -78,7 +78,7 @@ def _schedule(plan: ConfPlan) -> str:
         text += f", the newest {catch_up.max_runs} of them"
     if catch_up.start is not None:
         text += f"; partitions from {iso(catch_up.start)}"
-    return _table(("mode", "fires (UTC)", "cadence", "writes"), rows) + f"\n\n{text}."
+    return markdown_table(("mode", "fires (UTC)", "cadence", "writes"), rows) + f"\n\n{text}."
 
 
 def _all(plan: ConfPlan) -> tuple[TableDependency, ...]:
@@ -107,10 +107,11 @@ def _runs(plan: ConfPlan) -> str:
             waits = "<br>".join(wait_in_words(wait) for wait in plan.mode_waits(mode, of.window)) or "nothing"
             labels = span(plan.spec.labels(of.window.start, of.window.end))
             rows.append((iso(of.fire), str(free.key_of(run)), mode.value, labels, waits))
-    return _table(("fire", "partition", "mode", "writes", "waits for"), rows) if rows else "None."
+    return markdown_table(("fire", "partition", "mode", "writes", "waits for"), rows) if rows else "None."
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 

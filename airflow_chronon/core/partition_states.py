@@ -1,4 +1,4 @@
-"""What became of each partition of a conf: landed, missing, running, failed, or skipped and why (H20)."""
+"""What became of each partition of a conf, or interval of a job: landed, missing, running, failed, or skipped and why (H20)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from enum import Enum
 from typing import Any
 
 from airflow_chronon.core.instants import Instant, TimeWindow, iso
+from airflow_chronon.core.interval_schedule import AnySchedule
 from airflow_chronon.core.labels import PartitionKey
-from airflow_chronon.core.runs import RunSchedule
-from airflow_chronon.core.skipped import ScheduleEra, SkipQuestion, Skips, covering_run
+from airflow_chronon.core.skipped import ScheduleEra, SkipQuestion, Skips
 
 
 class State(Enum):
@@ -22,6 +22,7 @@ class State(Enum):
     QUEUED = "queued"
     FAILED = "failed"  #: its newest run failed; an older one may have landed
     LANDED = "landed"
+    DONE = "done"  #: of a job, which has no table: a run of it ended well
     DUE = "due"  #: its run comes by itself
     SKIPPED = "skipped"
     MISSING = "missing"
@@ -40,7 +41,7 @@ class KnownRun:
 
 @dataclass(frozen=True)
 class PartitionRow:
-    """One partition; ``landed`` is None when no catalog tells."""
+    """One partition; ``landed`` is None when no catalog tells; of a job it is whether a run of it ended well."""
 
     label: PartitionKey
     start: Instant
@@ -48,26 +49,28 @@ class PartitionRow:
     landed: bool | None = None
     run_id: str | None = None
     reason: str = ""
+    good: State = State.LANDED  #: what it is when it is there
 
     def as_json(self) -> dict[str, Any]:
         row: dict[str, Any] = {"label": self.label, "start": iso(self.start), "state": self.state.value}
         if self.landed is not None:
-            row["landed"] = self.landed
+            row[self.good.value] = self.landed
         return row | ({"run_id": self.run_id} if self.run_id else {}) | ({"reason": self.reason} if self.reason else {})
 
 
 @dataclass(frozen=True)
 class Known:
-    """What catalog, Airflow and journal say of one conf; None is not asked."""
+    """What catalog, Airflow and journal say of one conf or job; None is not asked."""
 
     landed: frozenset[str] | None = None
     runs: Sequence[KnownRun] | None = None
     kept_grid: str | None = None
     eras: Sequence[ScheduleEra] = ()
+    good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
 
 
 def partition_rows(
-    schedule: RunSchedule, starts: Iterable[Instant], known: Known, *, now: Instant
+    schedule: AnySchedule, starts: Iterable[Instant], known: Known, *, now: Instant
 ) -> list[PartitionRow]:
     """A row per partition start, in the order given."""
     by_start = newest_runs(schedule, known.runs or ())
@@ -75,24 +78,31 @@ def partition_rows(
     skips = Skips(schedule, SkipQuestion(now, last_end, known.kept_grid), eras=known.eras)
     rows = []
     for start in starts:
-        label = schedule.spec.label(start)
-        row = PartitionRow(label, start, State.MISSING, None if known.landed is None else label in known.landed)
-        if start + schedule.spec.grid.interval > now:
+        label = schedule.label(start)
+        landed = None if known.landed is None else label in known.landed
+        row = PartitionRow(label, start, State.MISSING, landed, good=known.good)
+        if schedule.end_of(start) > now:
             rows.append(replace(row, state=State.OPEN))
         elif (run := by_start.get(start)) is not None:
             rows.append(_with_run(row, run))
         elif row.landed:
-            rows.append(replace(row, state=State.LANDED))
+            rows.append(replace(row, state=row.good))
         else:
             rows.append(row if known.runs is None else _without_run(row, schedule, skips, now))
     return rows
 
 
-def newest_runs(schedule: RunSchedule, runs: Iterable[KnownRun]) -> Mapping[Instant, KnownRun]:
+def done_labels(schedule: AnySchedule, runs: Iterable[KnownRun]) -> frozenset[str]:
+    """The intervals of a job of which a run ended well."""
+    good = (run.window for run in runs if run.state == "success")
+    return frozenset(schedule.label(start) for window in good for start in schedule.starts(window.start, window.end))
+
+
+def newest_runs(schedule: AnySchedule, runs: Iterable[KnownRun]) -> Mapping[Instant, KnownRun]:
     """The run that decides per partition start: an active one, else the newest that has ended."""
     grouped: dict[Instant, list[KnownRun]] = defaultdict(list)
     for run in runs:
-        for start in schedule.spec.grid.starts(run.window.start, run.window.end):
+        for start in schedule.starts(run.window.start, run.window.end):
             grouped[start].append(run)
     return {
         start: max(found, key=lambda run: (_ACTIVITY.get(run.state, 0), run.order)) for start, found in grouped.items()
@@ -109,14 +119,14 @@ def _with_run(row: PartitionRow, run: KnownRun) -> PartitionRow:
         return replace(row, state=_STATES[run.state])
     if row.landed is False:
         return replace(row, reason="its run ended well, and it is not there")
-    return replace(row, state=State.LANDED)
+    return replace(row, state=row.good)
 
 
-def _without_run(row: PartitionRow, schedule: RunSchedule, skips: Skips, now: Instant) -> PartitionRow:
+def _without_run(row: PartitionRow, schedule: AnySchedule, skips: Skips, now: Instant) -> PartitionRow:
     reason = skips.reason(row.start)
     if reason is not None:
         return replace(row, state=State.SKIPPED, reason=str(reason))
-    run = covering_run(row.start, schedule)
+    run = schedule.covering_run(row.start)
     if run is not None and (run.fire > now or skips.is_to_come(run)):
         return replace(row, state=State.DUE, reason=f"fires at {iso(run.fire)}")
     return replace(row, reason="no run, and nothing that explains it: replay it")

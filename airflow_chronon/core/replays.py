@@ -1,4 +1,7 @@
-"""Replays as data: which labels, in which stretches, and what has to be replayed upstream first (C9, C27)."""
+"""Replays as data: which labels, in which stretches, and what has to be replayed upstream first (C9, C27).
+
+The labels of a job are its logical dates.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ from enum import Enum
 from airflow_chronon.core.conf import ConfKey
 from airflow_chronon.core.dependencies import Lookback, Wait
 from airflow_chronon.core.instants import Instant, TimeWindow
+from airflow_chronon.core.interval_schedule import AnySchedule
 from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.outputs import tables_of
 from airflow_chronon.core.partition_states import PartitionRow, State
 from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.errors import ChrononError, Fault
 
 
@@ -35,27 +40,31 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Replay:
-    """The labels of one conf to run, oldest first."""
+    """The labels of one conf or job to run, oldest first. A job without a schedule has none."""
 
-    plan: ConfPlan
+    plan: GoodPlan
     starts: tuple[Instant, ...]
 
     @property
+    def schedule(self) -> AnySchedule:
+        schedule = self.plan.intervals
+        assert schedule is not None  # whoever asks for a replay has looked
+        return schedule
+
+    @property
     def labels(self) -> tuple[PartitionKey, ...]:
-        return tuple(self.plan.spec.label(start) for start in self.starts)
+        return tuple(map(self.schedule.label, self.starts))
 
     @property
     def stretches(self) -> tuple[Stretch, ...]:
         """The labels as contiguous ranges, oldest first."""
-        interval = self.plan.spec.grid.interval
-        groups: list[list[Instant]] = []
+        schedule, groups = self.schedule, list[list[Instant]]()
         for start in self.starts:
-            if groups and start - groups[-1][-1] == interval:
+            if groups and schedule.end_of(groups[-1][-1]) == start:
                 groups[-1].append(start)
             else:
                 groups.append([start])
-        label = self.plan.spec.label
-        return tuple(Stretch(each[0], each[-1], tuple(label(start) for start in each)) for each in groups)
+        return tuple(Stretch(each[0], each[-1], tuple(map(schedule.label, each))) for each in groups)
 
 
 def select_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[Instant, ...]:
@@ -68,12 +77,19 @@ def select_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[I
     return tuple(row.start for row in rows if row.state not in busy)
 
 
+@dataclass(frozen=True)
+class ConfReplay(Replay):
+    """The replay of a conf, which has producers."""
+
+    plan: ConfPlan
+
+
 #: The landed labels of a table.
 Landed = Callable[[ConfPlan, str], frozenset[str]]
 
 
 def with_upstream(
-    target: Replay, plans: Mapping[ConfKey, ConfPlan], landed: Landed, *, now: Instant
+    target: ConfReplay, plans: Mapping[ConfKey, ConfPlan], landed: Landed, *, now: Instant
 ) -> tuple[Replay, ...]:
     """The target after every producer's replays that it needs: producers first, each conf once.
 
@@ -84,7 +100,7 @@ def with_upstream(
     walk.visit(target)
     ordered = walk.in_order(target.plan.conf.key)
     needed = {key: tuple(sorted(starts)) for key, starts in walk.needed.items() if key != target.plan.conf.key}
-    return (*(Replay(plans[key], needed[key]) for key in ordered if needed.get(key)), target)
+    return (*(ConfReplay(plans[key], needed[key]) for key in ordered if needed.get(key)), target)
 
 
 class _Walk:
@@ -95,7 +111,7 @@ class _Walk:
         self._writers = {table: plan for plan in plans.values() for table in tables_of(plan)}
         self.needed: dict[ConfKey, set[Instant]] = {}
 
-    def visit(self, target: Replay) -> None:
+    def visit(self, target: ConfReplay) -> None:
         """Add what is needed; round a cycle nothing older than what was asked for, or it would never end (C15)."""
         oldest = min(target.starts)
         waiting = [(target.plan.conf.key, set(target.starts), frozenset([target.plan.conf.key]))]

@@ -7,18 +7,23 @@ from typing import Any
 
 from airflow_chronon.core.dependencies import Wait
 from airflow_chronon.core.instants import MINUTE, iso
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.job_schedule import JobRun
 from airflow_chronon.core.labels import PartitionSpec
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf, Verdict
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
 from airflow_chronon.core.runs import Run
+from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import Fault
 
 
-def verdict_json(verdict: Verdict, runs: Iterable[Run] | None = None) -> dict[str, Any]:
+def verdict_json(verdict: Verdict, runs: Iterable[Run | JobRun] | None = None) -> dict[str, Any]:
     """One conf's entry; with ``runs``, what ``explain`` adds."""
     if isinstance(verdict, OtherEnvironment):
         return {"status": "other environment", "file": verdict.conf.file}
     if isinstance(verdict, RejectedConf):
         return {"status": "rejected", "file": verdict.file, "errors": [_fault_json(fault) for fault in verdict.faults]}
+    if isinstance(verdict, JobPlan):
+        return _job_json(verdict, runs)
     entry: dict[str, Any] = {
         "status": "ok",
         "file": verdict.conf.file,
@@ -29,8 +34,33 @@ def verdict_json(verdict: Verdict, runs: Iterable[Run] | None = None) -> dict[st
         "warnings": [_fault_json(fault) for fault in verdict.warnings],
     }
     if runs is not None:
-        entry["runs"] = [run_json(verdict, run) for run in runs]
+        entry["runs"] = [run_json(verdict, run) for run in runs if isinstance(run, Run)]
     return entry
+
+
+def _job_json(plan: JobPlan, runs: Iterable[Run | JobRun] | None) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "status": "ok",
+        "file": plan.file,
+        "dag_id": plan.dag_id,
+        "version": plan.version,
+        "cron": plan.schedule.cron.text if plan.schedule is not None else None,
+        "warnings": [_fault_json(fault) for fault in plan.warnings],
+    }
+    if runs is not None:
+        entry["runs"] = [job_run_json(run) for run in runs if isinstance(run, JobRun)]
+    return entry
+
+
+def job_run_json(run: JobRun) -> dict[str, Any]:
+    """One run of a job."""
+    return {
+        "fire": iso(run.fire),
+        "partition_key": run.key,
+        "logical_date": iso(run.logical_date),
+        "start": iso(run.window.start),
+        "end": iso(run.window.end),
+    }
 
 
 def run_json(plan: ConfPlan, run: Run) -> dict[str, Any]:

@@ -41,6 +41,34 @@ class ConfPlan:
     warnings: tuple[Fault, ...] = ()
 
     @property
+    def key(self) -> str:
+        """``type/name``."""
+        return str(self.conf.key)
+
+    @property
+    def family(self) -> str:
+        """What all versions of the conf have in common."""
+        return f"{self.conf.key.conf_type.value}/{self.conf.name_without_version}"
+
+    @property
+    def file(self) -> str:
+        return self.conf.file
+
+    @property
+    def table(self) -> str:
+        """The table that it writes."""
+        return self.conf.table
+
+    @property
+    def team(self) -> str:
+        return self.conf.meta.team
+
+    @property
+    def intervals(self) -> RunSchedule:
+        """Its schedule, as a schedule of intervals."""
+        return self.runs
+
+    @property
     def modes(self) -> tuple[Mode, ...]:
         """The scheduled modes."""
         return tuple(self.runs.modes)
@@ -71,7 +99,7 @@ class OtherEnvironment:
     conf: Conf
 
 
-Verdict: TypeAlias = ConfPlan | RejectedConf | OtherEnvironment
+ConfVerdict: TypeAlias = ConfPlan | RejectedConf | OtherEnvironment
 
 
 @dataclass
@@ -87,7 +115,7 @@ class _Draft:
 
 def resolve(
     tree: ConfTree, settings: Settings, *, branch: str = "main", wanted: str | None = None
-) -> dict[str, Verdict]:
+) -> dict[str, ConfVerdict]:
     """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it.
 
     With ``wanted``, a DAG id, only the confs of that id are judged, and cycles through other confs are not looked
@@ -104,7 +132,7 @@ def resolve(
         path = " reads ".join(str(step) for step in (*cycle, key))
         remedy = "let one of them read earlier partitions (a lag), or cut the cycle"
         drafts[key].faults.append(Fault("C15", "", f"a cycle that no partition can start: {path}", remedy))
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, ConfVerdict] = {}
     for key, draft in drafts.items():
         conf = draft.conf
         if not conf.runs_in(tree.environment):
@@ -115,11 +143,12 @@ def resolve(
         except Rejected as error:
             verdicts[str(key)] = RejectedConf(str(key), conf.file, error.faults)
         except Exception as error:  # what nobody foresaw in one conf must not cost the others
-            verdicts[str(key)] = RejectedConf(str(key), conf.file, (_unforeseen(error),))
+            verdicts[str(key)] = RejectedConf(str(key), conf.file, (unforeseen(error),))
     return _without_shared_ids(verdicts)
 
 
-def _unforeseen(error: Exception) -> Fault:
+def unforeseen(error: Exception) -> Fault:
+    """The fault of a conf that nobody foresaw."""
     return Fault("input", "", f"it cannot be judged: {type(error).__name__}: {error}", "report this with the conf")
 
 
@@ -127,7 +156,7 @@ def _guarded_draft(conf: Conf, tree: ConfTree) -> _Draft:
     try:
         return _draft(conf, tree)
     except Exception as error:  # as in resolve()
-        return _Draft(conf, Resolver(conf, tree), {}, {}, [_unforeseen(error)])
+        return _Draft(conf, Resolver(conf, tree), {}, {}, [unforeseen(error)])
 
 
 def _draft(conf: Conf, tree: ConfTree) -> _Draft:
@@ -241,7 +270,7 @@ def _catch_up(conf: Conf, settings: ConfSettings, faults: list[Fault]) -> CatchU
     return found
 
 
-def _without_shared_ids(verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
+def _without_shared_ids(verdicts: dict[str, ConfVerdict]) -> dict[str, ConfVerdict]:
     """Reject every conf whose DAG id another conf of the tree has too: neither may win by chance (C26)."""
     holders: dict[str, list[str]] = defaultdict(list)
     for key, verdict in verdicts.items():

@@ -6,7 +6,7 @@ instants that come in as arguments; the timetable, ``explain`` and the sensors a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -144,6 +144,41 @@ class RunSchedule:
         newest = TimeWindow(window.end - grid.interval, window.end)
         modes = {mode: ModeRun(window.end, window if mode is Mode.BACKFILL else newest) for mode in self.all_modes}
         return Run(window.end, window, modes)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it fires at all."""
+        return bool(self.modes)
+
+    def covering_run(self, start: Instant) -> Run | None:
+        """The scheduled run that writes the partition, start and end dates aside; None when no run does (C9)."""
+        run = self.without_bounds().run_after(start)
+        if run is None:
+            return None
+        writes = any(of.window.start <= start < of.window.end for of in run.modes.values())
+        return run if writes else None
+
+    def starts_of(self, run: Run) -> Sequence[Instant]:
+        """The partitions that a fire writes: a replay is one run per partition (C9)."""
+        of = run.modes.get(Mode.BACKFILL)
+        window = of.window if of is not None else self.partition(run.end - self.spec.grid.interval)
+        return self.spec.grid.starts(window.start, window.end)
+
+    def starts(self, start: Instant, end: Instant) -> Sequence[Instant]:
+        """The starts of the partitions that overlap ``[start, end)``, oldest first."""
+        return self.spec.grid.starts(start, end)
+
+    def end_of(self, start: Instant) -> Instant:
+        """Where the partition that starts at ``start`` ends."""
+        return start + self.spec.grid.interval
+
+    def label(self, start: Instant) -> PartitionKey:
+        """The label of the partition that starts at ``start``."""
+        return self.spec.label(start)
+
+    def with_catch_up(self, catch_up: CatchUp) -> RunSchedule:
+        """The same schedule with another policy for what was missed."""
+        return replace(self, catch_up=catch_up)
 
     def without_bounds(self) -> RunSchedule:
         """The same schedule without start, end or skip date: what it does in any week."""

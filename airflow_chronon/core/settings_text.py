@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, TypeVar, get_args
 
 import yaml
@@ -14,9 +16,10 @@ from airflow_chronon.core.settings import ConfSettings, Settings
 from airflow_chronon.errors import Fault, Rejected
 
 _Path = tuple[str | int, ...]
-_Model = TypeVar("_Model", bound=ConfSettings)
+_Model = TypeVar("_Model", bound=BaseModel)
 #: The sections that are filled in late, by :func:`filled`.
-_LATE = {"catalog", "runner"}
+_LATE = {"catalog", "runner", "env"}
+_MOST_VALUES = 100_000
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
@@ -30,18 +33,43 @@ _TextDates.yaml_implicit_resolvers = {
 }
 
 
+@dataclass(frozen=True)
+class StrictText:
+    """A YAML text before any model has judged it."""
+
+    raw: Any  #: its value, ``${NAME}`` filled in where that is not done late
+    lines: Mapping[_Path, int]
+    faults: tuple[Fault, ...]  #: keys that stand twice, variables that the environment lacks
+
+    def where(self, path: _Path) -> str:
+        """Where a key stands, such as ``line 7, schedule.catchup``."""
+        return _where(path, self.lines)
+
+    def checked(self, model: type[_Model], *, file: str) -> _Model:
+        """The text as ``model``. Raises :class:`airflow_chronon.errors.Rejected` with every fault of the file."""
+        return _checked(model, self.raw, self.lines, list(self.faults), file)
+
+
 def read_settings(text: str, *, file: str = "chronon.yaml", environ: Mapping[str, str] | None = None) -> Settings:
     """Read the text of a settings file; ``${NAME}`` and ``${NAME:-default}`` in a value are taken from
     ``environ``.
 
     Raises :class:`airflow_chronon.errors.Rejected` with every fault of the file.
     """
+    return read_strictly(text, file=file, environ=environ or {}).checked(Settings, file=file)
+
+
+def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> StrictText:
+    """Read YAML with the line of every key. Raises :class:`airflow_chronon.errors.Rejected` for what is no YAML."""
     faults: list[Fault] = []
     try:
         node = yaml.compose(text, Loader=_TextDates)
         raw = yaml.load(text, Loader=_TextDates)  # noqa: S506 (a SafeLoader)
-        lines = dict(_lines(node, (), faults)) if node is not None else {}
-        expanded = _expand(raw, environ or {}, (), lines, faults)
+        lines = dict(islice(_lines(node, (), faults), _MOST_VALUES + 1)) if node is not None else {}
+        if len(lines) > _MOST_VALUES:  # an alias of aliases grows without end
+            problem = f"it holds more than {_MOST_VALUES} values, its aliases written out"
+            raise Rejected([Fault("settings", "", problem, "write less")], conf=file)
+        expanded = _expand(raw, environ, (), lines, faults)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}" if mark else ""
@@ -50,9 +78,7 @@ def read_settings(text: str, *, file: str = "chronon.yaml", environ: Mapping[str
     except RecursionError:
         problem = "it is nested too deeply, or an alias holds itself"
         raise Rejected([Fault("settings", "", problem, "write the values out")], conf=file) from None
-    settings = _checked(Settings, expanded, lines, faults, file)
-    assert settings is not None
-    return settings
+    return StrictText(expanded, lines, tuple(faults))
 
 
 def read_conf_settings(raw: object, *, conf: str) -> ConfSettings:

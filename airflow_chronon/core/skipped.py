@@ -1,4 +1,4 @@
-"""Why a closed partition has no run: derived from the grid, the schedule and what held when its fire came (H20)."""
+"""Why a closed partition, or a job's interval, has no run: derived from the schedule and what held when its fire came (H20)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Protocol
 
 from airflow_chronon.core.instants import Instant, iso
-from airflow_chronon.core.runs import CatchUp, Run, RunSchedule
+from airflow_chronon.core.interval_schedule import AnySchedule, ScheduledRun
+from airflow_chronon.core.runs import RunSchedule
 
 
 class Skip(Enum):
@@ -19,6 +20,8 @@ class Skip(Enum):
     BEFORE_START = "before the start"
     AFTER_END = "after the end"
     SCHEDULE_OFF = "schedule off"
+    PAUSED = "paused"
+    OTHER_TIMES = "the schedule fired at other times"
     ONLY_NEWEST = "the schedule writes only the newest partition"
     SKIPPED_TO_DATE = "skipped to a date"
     CATCH_UP_OFF = "catch-up off"
@@ -43,7 +46,13 @@ class ScheduleEra(Protocol):
     def since(self) -> Instant: ...
 
     @property
-    def schedule(self) -> RunSchedule: ...
+    def schedule(self) -> AnySchedule | None: ...
+
+    @property
+    def enabled(self) -> bool: ...
+
+    @property
+    def is_paused(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,9 @@ class Era:
     """A schedule and since when it holds."""
 
     since: Instant
-    schedule: RunSchedule
+    schedule: AnySchedule | None
+    enabled: bool = True
+    is_paused: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,33 +75,33 @@ class SkipQuestion:
 
 
 class Skips:
-    """The reasons of one conf's partitions, all as of one moment.
+    """The reasons of the partitions of a conf, or of the intervals of a job, all as of one moment.
 
     ``eras``, oldest first, are the schedules that held; without them the present one is taken to have held always.
     """
 
-    def __init__(self, schedule: RunSchedule, question: SkipQuestion, *, eras: Sequence[ScheduleEra] = ()) -> None:
+    def __init__(self, schedule: AnySchedule, question: SkipQuestion, *, eras: Sequence[ScheduleEra] = ()) -> None:
         self._schedule, self._question, self._eras = schedule, question, eras
         self._kept_since: dict[int, Instant | None] = {}
 
     def reason(self, start: Instant) -> Reason | None:
         """Why the closed partition that starts at ``start`` has no run; None when its run comes, or it is a hole."""
         schedule, question, eras = self._schedule, self._question, self._eras
-        grid = schedule.spec.grid
-        if question.kept_grid is not None and question.kept_grid != str(grid):
+        grid = str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else None
+        if grid is not None and question.kept_grid is not None and question.kept_grid != grid:
             return Reason(Skip.GRID_CHANGED, f"the table is on {question.kept_grid}, the conf on {grid}")
         outside = _outside(start, schedule)
         if outside is not None:
             return outside
-        closed_under = _schedule_at(start + grid.interval, schedule, eras)
-        if closed_under is None or not closed_under.modes:
-            return Reason(Skip.SCHEDULE_OFF, _since(eras, start + grid.interval))
-        run = covering_run(start, closed_under)
+        closed_under = _schedule_at(schedule.end_of(start), schedule, eras)
+        if closed_under is None:
+            return _off(eras, schedule.end_of(start))
+        run = closed_under.covering_run(start)
         if run is None:
-            return Reason(Skip.ONLY_NEWEST)
+            return Reason(Skip.OTHER_TIMES if grid is None else Skip.ONLY_NEWEST)
         fired_under = _schedule_at(run.fire, schedule, eras)
-        if fired_under is None or not fired_under.modes:
-            return Reason(Skip.SCHEDULE_OFF, _since(eras, run.fire))
+        if fired_under is None:
+            return _off(eras, run.fire)
         if run.fire > question.now or self.is_to_come(run):
             return None
         limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
@@ -100,7 +111,7 @@ class Skips:
             return self._beyond_limits(start, run, schedule) or limits
         return limits or Reason(Skip.CATCH_UP_OFF)
 
-    def is_to_come(self, run: Run) -> bool:
+    def is_to_come(self, run: ScheduledRun) -> bool:
         """Whether Airflow will still create this run by itself."""
         last_end = self._question.last_end
         if last_end is not None and run.end <= last_end:
@@ -108,10 +119,11 @@ class Skips:
         return self._next is not None and run.end >= self._next.end
 
     @cached_property
-    def _next(self) -> Run | None:
-        return self._schedule.next_run(self._question.last_end, self._question.now)
+    def _next(self) -> ScheduledRun | None:
+        found: ScheduledRun | None = self._schedule.next_run(self._question.last_end, self._question.now)
+        return found
 
-    def _beyond_limits(self, start: Instant, run: Run, schedule: RunSchedule) -> Reason | None:
+    def _beyond_limits(self, start: Instant, run: ScheduledRun, schedule: AnySchedule) -> Reason | None:
         """The cap keeps the newest so many of what was missed (H10); a partition within it is a hole, and no reason."""
         catch_up = schedule.catch_up
         if catch_up.skip_to is not None and start < catch_up.skip_to:
@@ -121,50 +133,44 @@ class Skips:
             return None
         return Reason(Skip.CAPPED, f"max_catchup_runs is {catch_up.max_runs}")
 
-    def _oldest_kept(self, schedule: RunSchedule) -> Instant | None:
+    def _oldest_kept(self, schedule: AnySchedule) -> Instant | None:
         """The end of the oldest run that the cap keeps as of now; None without a cap."""
         if schedule.catch_up.max_runs is None:
             return None
         if id(schedule) not in self._kept_since:
-            as_if_new = replace(schedule, catch_up=replace(schedule.catch_up, enabled=True))
+            as_if_new = schedule.with_catch_up(replace(schedule.catch_up, enabled=True))
             oldest = as_if_new.next_run(None, self._question.now)
             self._kept_since[id(schedule)] = None if oldest is None else oldest.end
         return self._kept_since[id(schedule)]
 
 
-def covering_run(start: Instant, schedule: RunSchedule) -> Run | None:
-    """The scheduled run that writes the partition, start and end dates aside; None when no run does (C9)."""
-    free = replace(schedule, catch_up=CatchUp())
-    run = free.run_after(start)
-    if run is None:
-        return None
-    writes = any(of.window.start <= start < of.window.end for of in run.modes.values())
-    return run if writes else None
-
-
-def _outside(start: Instant, schedule: RunSchedule) -> Reason | None:
-    catch_up, interval = schedule.catch_up, schedule.spec.grid.interval
+def _outside(start: Instant, schedule: AnySchedule) -> Reason | None:
+    catch_up = schedule.catch_up
+    first, last = ("start_date", "end_date") if isinstance(schedule, RunSchedule) else ("start_time", "end_time")
     if schedule.first_start is not None and start < schedule.first_start:
-        return Reason(Skip.BEFORE_START, f"start_date is {iso(catch_up.start or 0)}")
-    if catch_up.end is not None and start + interval > catch_up.end:
-        return Reason(Skip.AFTER_END, f"end_date is {iso(catch_up.end)}")
+        return Reason(Skip.BEFORE_START, f"{first} is {iso(catch_up.start or 0)}")
+    if catch_up.end is not None and schedule.end_of(start) > catch_up.end:
+        return Reason(Skip.AFTER_END, f"{last} is {iso(catch_up.end)}")
     if catch_up.skip_to is not None and start < catch_up.skip_to:
         return Reason(Skip.SKIPPED_TO_DATE, f"skip_to_date is {iso(catch_up.skip_to)}")
     return None
 
 
-def _schedule_at(instant: Instant, present: RunSchedule, eras: Sequence[ScheduleEra]) -> RunSchedule | None:
-    """The schedule that held at an instant; before the first era, the first one."""
+def _schedule_at(instant: Instant, present: AnySchedule, eras: Sequence[ScheduleEra]) -> AnySchedule | None:
+    """The schedule that held at an instant, before the first era the first one; None when nothing fired then."""
+    era = _era_at(instant, eras)
+    schedule = present if era is None else era.schedule
+    is_held = era is not None and (era.is_paused or not era.enabled)
+    return None if schedule is None or is_held or not schedule.is_on else schedule
+
+
+def _era_at(instant: Instant, eras: Sequence[ScheduleEra]) -> ScheduleEra | None:
     held = [era for era in eras if era.since <= instant]
-    if held:
-        return _unless_off(held[-1])
-    return _unless_off(eras[0]) if eras else present
+    return held[-1] if held else eras[0] if eras else None
 
 
-def _unless_off(era: ScheduleEra) -> RunSchedule | None:
-    return era.schedule if getattr(era, "enabled", True) else None
-
-
-def _since(eras: Sequence[ScheduleEra], instant: Instant) -> str:
-    held = [era.since for era in eras if era.since <= instant]
-    return f"since {iso(held[-1])}" if held else ""
+def _off(eras: Sequence[ScheduleEra], instant: Instant) -> Reason:
+    era = _era_at(instant, eras)
+    since = f"since {iso(era.since)}" if era is not None and era.since <= instant else ""
+    is_paused = era is not None and era.is_paused and era.enabled
+    return Reason(Skip.PAUSED if is_paused else Skip.SCHEDULE_OFF, since)

@@ -12,7 +12,9 @@ from typing import Any
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.dependencies import Binding, CutOffs, Lookback, TableDependency
 from airflow_chronon.core.grid import PartitionGrid
+from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.core.labels import PartitionKey, PartitionSpec, partition_format
+from airflow_chronon.core.quartz import read_cron
 from airflow_chronon.core.runs import CatchUp, ModeSchedule, RunSchedule
 from airflow_chronon.core.schedules import parse_schedule
 
@@ -21,12 +23,11 @@ Json = dict[str, Any]
 
 def schedule_to_json(schedule: RunSchedule) -> Json:
     """Inverse of :func:`schedule_from_json`."""
-    catch_up = schedule.catch_up
     return {
         "spec": _spec_to_json(schedule.spec),
         "modes": {mode.value: [of.schedule.text, of.only_newest] for mode, of in schedule.modes.items()},
         "replay": [mode.value for mode in schedule.all_modes],
-        "catch_up": [catch_up.enabled, catch_up.max_runs, catch_up.skip_to, catch_up.start, catch_up.end],
+        "catch_up": _catch_up_to_json(schedule.catch_up),
     }
 
 
@@ -47,6 +48,47 @@ def _schedule(
             raise ValueError(f"the serialised schedule of {mode} is off: {text!r}")
         parsed[Mode(mode)] = ModeSchedule(schedule, newest)
     return RunSchedule(_spec_from_json(spec), parsed, CatchUp(*catch_up), tuple(Mode(mode) for mode in replay))
+
+
+def job_schedule_to_json(schedule: JobSchedule) -> Json:
+    """Inverse of :func:`job_schedule_from_json`."""
+    return {
+        "cron": schedule.cron.text,
+        "catch_up": _catch_up_to_json(schedule.catch_up),
+        "window": [schedule.offset, schedule.lookback],
+        "enabled": schedule.enabled,
+        "armed": schedule.armed,
+    }
+
+
+def job_schedule_from_json(data: Mapping[str, Any]) -> JobSchedule:
+    """Build a job's schedule from its JSON; equal data gives one shared object."""
+    return _job_schedule(data["cron"], tuple(data["catch_up"]), tuple(data["window"]), data["enabled"], data["armed"])
+
+
+@lru_cache(maxsize=8192)
+def _job_schedule(
+    cron: str, catch_up: tuple[Any, ...], window: tuple[int, int | None], enabled: bool, armed: int | None
+) -> JobSchedule:
+    return JobSchedule(read_cron(cron), CatchUp(*catch_up), *window, enabled, armed)
+
+
+def any_schedule_to_json(schedule: RunSchedule | JobSchedule | None) -> Json | None:
+    """Inverse of :func:`any_schedule_from_json`."""
+    if schedule is None:
+        return None
+    return job_schedule_to_json(schedule) if isinstance(schedule, JobSchedule) else schedule_to_json(schedule)
+
+
+def any_schedule_from_json(data: Mapping[str, Any] | None) -> RunSchedule | JobSchedule | None:
+    """Build the schedule of a conf or of a job from its JSON."""
+    if data is None:
+        return None
+    return job_schedule_from_json(data) if "cron" in data else schedule_from_json(data)
+
+
+def _catch_up_to_json(catch_up: CatchUp) -> list[Any]:
+    return [catch_up.enabled, catch_up.max_runs, catch_up.skip_to, catch_up.start, catch_up.end]
 
 
 def dependency_to_json(dependency: TableDependency) -> Json:

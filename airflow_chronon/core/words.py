@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from airflow_chronon.core.dependencies import Wait
 from airflow_chronon.core.instants import iso
+from airflow_chronon.core.job_requests import JobWindow
 from airflow_chronon.core.runs import Run, RunSchedule
 
 NO_WINDOW = "a manual run without a partition: no window, nothing is waited for"
@@ -20,6 +21,13 @@ def run_in_words(run: Run | None, schedule: RunSchedule) -> str:
         for mode, of in run.modes.items()
     )
     return f"partition {schedule.key_of(run)}, window {run.window}: {modes}"
+
+
+def job_window_in_words(asked: JobWindow | None) -> str:
+    """What a run of a job is for."""
+    if asked is None:
+        return "a manual run without a window: no window variable is set"
+    return f"logical date {iso(asked.logical_date)}, window {asked.window}"
 
 
 def wait_in_words(wait: Wait) -> str:

@@ -68,8 +68,14 @@ def build_argv(job: JobRequest, *, template: Sequence[str] | None) -> list[str]:
     labels = job.partitions
     if labels:
         values |= {"start_ds": labels[0], "end_ds": labels[-1], "partition": labels[-1]}
+    return filled_argv((*_DRIVER, *options) if template is None else template, values)
+
+
+def filled_argv(template: Sequence[str], values: Mapping[str, str]) -> list[str]:
+    """The arguments of a template. One that holds a placeholder without a value is left out, together with the bare option
+    before it."""
     argv: list[str] = []
-    for argument in (*_DRIVER, *options) if template is None else template:
+    for argument in template:
         names = {name for _, name, _, _ in Formatter().parse(argument) if name}
         if names <= values.keys():
             argv.append(argument.format(**values))

@@ -22,6 +22,11 @@ def build_runner(settings: Mapping[str, object], *, default_root: str | None = N
     return _KINDS[kind](settings, default_root)
 
 
+def build_command_runner(settings: Mapping[str, object]) -> CommandRunner:
+    """The ``command`` runner that the settings describe. Raises like :func:`build_runner`."""
+    return _command(settings, None)
+
+
 def _local(settings: Mapping[str, object], default_root: str | None) -> Runner:
     faults = _unknown_keys(settings, allowed=("warehouse", "memory_limit", "threads", "kv_store"))
     warehouse, memory, threads = (
@@ -52,7 +57,7 @@ def _local(settings: Mapping[str, object], default_root: str | None) -> Runner:
     )
 
 
-def _command(settings: Mapping[str, object], default_root: str | None) -> Runner:
+def _command(settings: Mapping[str, object], default_root: str | None) -> CommandRunner:
     faults = _unknown_keys(settings, allowed=("argv", "env", "cwd", "grace_seconds"))
     argv, env, cwd, grace = (settings.get(key) for key in ("argv", "env", "cwd", "grace_seconds"))
     if argv is not None and not (

@@ -61,6 +61,15 @@ class LineSplitter:
             yield line[start : start + _LONGEST_LINE]
 
 
+@dataclass(frozen=True)
+class Command:
+    """What is started."""
+
+    conf: str  #: the conf or job that it is for, as people write it
+    argv: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the run's variables (H5)
+
+
 @dataclass
 class CommandRunner:
     """Runs one command at a time, in a session of its own, so that all it starts can be ended together.
@@ -82,9 +91,13 @@ class CommandRunner:
             check_template(self.argv, field="runner.argv")
 
     def run(self, job: JobRequest, log: Log) -> None:
-        """Run the command to its end; see :class:`airflow_chronon.engine.protocol.Runner`."""
-        argv = build_argv(job, template=self.argv)
-        log(f"command: {argv}")
+        """Run the command of a conf to its end; see :class:`airflow_chronon.engine.protocol.Runner`."""
+        self.run_command(Command(job.conf, build_argv(job, template=self.argv), job.environment), log)
+
+    def run_command(self, command: Command, log: Log) -> None:
+        """Run a command to its end; ends and raises as :meth:`run` does."""
+        argv = command.argv
+        log(f"command: {list(argv)}")
         last: deque[str] = deque(maxlen=_LAST_LINES)
 
         def tell(line: str) -> None:
@@ -92,16 +105,16 @@ class CommandRunner:
             log(line)
 
         if self._stopped.is_set():
-            raise _failed(job, f"{argv[0]} was stopped before it was started", last, remedy="run it again")
-        with self._started(job, argv) as process:
+            raise _failed(command, f"{argv[0]} was stopped before it was started", last, remedy="run it again")
+        with self._started(command) as process:
             assert process.stdout is not None
             self._follow(process, process.stdout, tell)
         code = process.returncode
         if self._stopped.is_set():
-            raise _failed(job, f"{argv[0]} was stopped before it was done", last, remedy="run it again")
+            raise _failed(command, f"{argv[0]} was stopped before it was done", last, remedy="run it again")
         if code:
             how = f"exit code {code}" if code > 0 else f"signal {_signal_name(-code)}"
-            raise _failed(job, f"{argv[0]} ended with {how}", last, remedy="see the log above")
+            raise _failed(command, f"{argv[0]} ended with {how}", last, remedy="see the log above")
 
     def stop(self) -> None:
         """SIGTERM to the command and all it started; SIGKILL follows after the grace. Returns at once."""
@@ -111,8 +124,8 @@ class CommandRunner:
             self._ask(process)
 
     @contextmanager
-    def _started(self, job: JobRequest, argv: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-        environment = {**os.environ, **self.env, **job.environment}
+    def _started(self, command: Command) -> Iterator[subprocess.Popen[bytes]]:
+        environment, argv = {**os.environ, **self.env, **command.environment}, command.argv
         try:
             process = subprocess.Popen(
                 argv,
@@ -132,7 +145,7 @@ class CommandRunner:
             )
             text = f"cannot start {argv[0]!r}: {place}: {getattr(error, 'strerror', None) or error}"
             remedy = "install it on the worker, or set the runner's argv and cwd"
-            raise JobRefused(Fault("runner", "argv", text, remedy), conf=job.conf) from error
+            raise JobRefused(Fault("runner", "argv", text, remedy), conf=command.conf) from error
         self._asked = None
         self._process = process
         try:
@@ -232,8 +245,8 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
-def _failed(job: JobRequest, message: str, last: Sequence[str], *, remedy: str) -> JobFailed:
+def _failed(command: Command, message: str, last: Sequence[str], *, remedy: str) -> JobFailed:
     shown = (
         f"; its last lines: {' | '.join(line for line in last if line.strip())}" if any(map(str.strip, last)) else ""
     )
-    return JobFailed(Fault("runner", "", message + shown, remedy), conf=job.conf)
+    return JobFailed(Fault("runner", "", message + shown, remedy), conf=command.conf)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.build import Facts, owing, vanished
 from airflow_chronon.core.plan.facts import (
@@ -20,7 +21,9 @@ from airflow_chronon.core.plan.facts import (
     TreeFacts,
     TreeState,
 )
+from airflow_chronon.core.plan.succession import predecessor
 from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.errors import Fault
 from airflow_chronon.rest.coverage import known_runs
 from airflow_chronon.rest.errors import NotThere
@@ -55,6 +58,7 @@ def gather(place: Place, *, now: Instant) -> Facts:
     facts = Facts(place.deployment, place.root.settings, tree, airflow, state)
     doomed = vanished(facts)
     airflow = replace(airflow, active_runs=_active_runs(place.server, [each for each in doomed if each in dags]))
+    airflow = replace(airflow, last_fires=_last_fires(place.server, tree, state))
     copies = {dag_id: place.state.read_copy(dag_id) for dag_id in doomed if dag_id in state.copies}
     state = replace(state, doomed={dag_id: copy for dag_id, copy in copies.items() if copy is not None})
     due = [each for each in owing(facts, now=now) if each in dags and place.deployment.owns(dags[each])]
@@ -93,8 +97,24 @@ def _active_runs(server: AirflowServer, doomed: list[str]) -> dict[str, int]:
     return found
 
 
-def _past_runs(server: AirflowServer, plan: ConfPlan, *, now: Instant) -> tuple[KnownRun, ...]:
-    return tuple(known_runs(server.runs(plan.dag_id), plan.runs, now=now))
+def _past_runs(server: AirflowServer, plan: GoodPlan, *, now: Instant) -> tuple[KnownRun, ...]:
+    schedule = plan.intervals
+    return () if schedule is None else tuple(known_runs(server.runs(plan.dag_id), schedule, now=now))
+
+
+def _last_fires(server: AirflowServer, tree: TreeFacts, state: StateFacts) -> dict[str, Instant]:
+    """The last fire of each job that a new version supersedes: usually there is none (H8)."""
+    found: dict[str, Instant] = {}
+    for plan in tree.plans.values():
+        older = predecessor(plan, tree, state) if isinstance(plan, JobPlan) else None
+        if older is not None:
+            try:
+                newest = server.newest_scheduled(older.dag_id)
+            except NotThere:
+                continue
+            if newest:
+                found[older.dag_id] = newest[0].run_after
+    return found
 
 
 def _settings(server: AirflowServer) -> AirflowSettings:
@@ -112,7 +132,7 @@ def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, st
         known = state.journal.get(dag_id)
         return known is not None and known.grid == str(plan.spec.grid)
 
-    asked = {dag_id: plan for dag_id, plan in tree.plans.items() if not is_as_before(dag_id, plan)}
+    asked = {dag_id: plan for dag_id, plan in tree.confs.items() if not is_as_before(dag_id, plan)}
     if len(asked) > _FEW:
         kept = place.server.asset_states(CONTRACTS_ASSET)
         return {dag_id: str(kept.get(contract_key(dag_id)) or plan.spec.grid) for dag_id, plan in asked.items()}
@@ -128,7 +148,9 @@ def _other_tables(place: Place) -> tuple[dict[str, str], tuple[Fault, ...]]:
         if other.prefix == own or branch == place.deployment.branch:
             continue
         try:
-            found |= {entry.table: branch for entry in other.journal().values() if entry.gone is None}
+            journal = other.journal()
         except StateError as error:  # it is that branch's to mend; here it only costs a warning
             problems.append(error.fault)
+            continue
+        found |= {entry.table: branch for entry in journal.values() if entry.table and entry.gone is None}
     return found, tuple(problems)

@@ -1,4 +1,4 @@
-"""From Airflow's records to the partitions that they cover."""
+"""From Airflow's records to the partitions and intervals that they cover."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.grid import PartitionGrid
 from airflow_chronon.core.instants import DAY, Instant, TimeWindow
+from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.requests import RunRequest, requested_run
 from airflow_chronon.core.runs import Run, RunSchedule
@@ -36,25 +37,40 @@ def run_of_record(record: RunRecord, schedule: RunSchedule, *, now: Instant) -> 
         return None
 
 
-def known_runs(records: Iterable[RunRecord], schedule: RunSchedule, *, now: Instant) -> list[KnownRun]:
-    """The runs that cover partitions, each with its window."""
+def known_runs(records: Iterable[RunRecord], schedule: RunSchedule | JobSchedule, *, now: Instant) -> list[KnownRun]:
+    """The runs that cover partitions, or intervals of a job, each with its window."""
     found = []
     for record in records:
-        run = run_of_record(record, schedule, now=now)
-        if run is not None:
+        if isinstance(schedule, JobSchedule):
+            window = interval_of_record(record, schedule)
+        else:
+            run = run_of_record(record, schedule, now=now)
+            window = None if run is None else run.window
+        if window is not None:
             order = (float(record.start or record.run_after), record.run_id)
             is_scheduled = record.run_type == "scheduled"
-            found.append(KnownRun(record.run_id, record.state, is_scheduled, run.window, order))
+            found.append(KnownRun(record.run_id, record.state, is_scheduled, window, order))
     return found
 
 
+def interval_of_record(record: RunRecord, schedule: JobSchedule) -> TimeWindow | None:
+    """The interval of a job's run; None for a run over a window given by hand, or over none."""
+    if record.partition_key is None or record.partition_date is None:
+        return None
+    if record.window is not None and record.window.start == record.partition_date:
+        return record.window  # a scheduled run: its interval holds, whatever the cron says today
+    return TimeWindow(record.partition_date, schedule.end_of(record.partition_date))
+
+
 def runs_covering(
-    server: AirflowServer, dag_id: str, window: TimeWindow, *, grid: PartitionGrid, states: Sequence[str] = ()
+    server: AirflowServer, dag_id: str, window: TimeWindow, *, grid: PartitionGrid | None, states: Sequence[str] = ()
 ) -> tuple[RunRecord, ...]:
-    """The runs that may cover partitions of a window: by their keys, or manual ones by their params."""
+    """The runs that may cover partitions of a window: by their keys, or manual ones by their params. A job has no grid."""
     # only a daily grid has runs of more than one partition (C2, C6)
-    reach = TimeWindow(window.start, window.end + (LONGEST_RUN if grid.interval == DAY else 0))
+    reach = TimeWindow(window.start, window.end + (LONGEST_RUN if grid is not None and grid.interval == DAY else 0))
     keyed = server.runs(dag_id, states=states, days=reach)
+    if grid is None:
+        return keyed
     seen = {record.run_id for record in keyed}
     manual = server.runs(dag_id, states=states, run_types=("manual",), run_after=(window.start, None))
     return (*keyed, *(record for record in manual if record.run_id not in seen and record.partition_key is None))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_chronon.core.instants import DAY, Instant, TimeWindow
+from airflow_chronon.core.instants import DAY, Instant, TimeWindow, parse_instant
+from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.core.labels import PartitionSpec
 from airflow_chronon.rest.errors import Conflict, NotThere
 from airflow_chronon.rest.records import (
@@ -24,7 +25,8 @@ from airflow_chronon.rest.records import (
 class FakeAirflow:
     """Behaves like the real one where this package relies on it; ``calls`` tells what was asked, in order.
 
-    A DAG with an entry in ``specs`` takes backfills: one queued run per label, as the timetable gives them.
+    A DAG with an entry in ``specs``, or a job in ``jobs``, takes backfills: one queued run per label, as the timetable
+    gives them.
     ``before`` is called with each call's name first, and may raise.
     """
 
@@ -34,6 +36,7 @@ class FakeAirflow:
     backfill_records: list[BackfillRecord] = field(default_factory=list)
     errors: list[ImportErrorRecord] = field(default_factory=list)
     specs: dict[str, PartitionSpec] = field(default_factory=dict)
+    jobs: dict[str, JobSchedule] = field(default_factory=dict)
     states: dict[tuple[str, str], Any] = field(default_factory=dict)
     config: dict[tuple[str, str], str] = field(default_factory=dict)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
@@ -137,17 +140,14 @@ class FakeAirflow:
     ) -> RunRecord:
         self._called("trigger", dag_id, partition_key, dict(params or {}))
         self._known(dag_id)
-        spec = self.specs.get(dag_id)
-        date = spec.start_of(partition_key) if spec is not None and partition_key else None
+        date = self._date_of(dag_id, partition_key) if partition_key else None
         return self._add(dag_id, "manual", key=partition_key, date=date, conf=params or {}, note=note, run_id=run_id)
 
     def plan_backfill(self, request: BackfillRequest) -> tuple[str, ...]:
         self._called("plan_backfill", request)
         self._known(request.dag_id)
-        spec = self.specs[request.dag_id]
-        step = spec.grid.interval
-        starts = [*range(spec.grid.ceil(request.first), request.last + 1, step)]
-        labels = [spec.label(start) for start in starts if self._runs_again(request, start)]
+        starts = [start for start in self._dates(request) if self._runs_again(request, start)]
+        labels = [self._label(request.dag_id, start) for start in starts]
         return tuple(reversed(labels) if request.backwards else labels)
 
     def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
@@ -157,9 +157,9 @@ class FakeAirflow:
             raise Conflict(f"backfilling {request.dag_id}", status=409, detail=detail)
         labels = self.plan_backfill(request)
         self.calls.pop()
-        spec = self.specs[request.dag_id]
         for label in labels:
-            self._add(request.dag_id, "backfill", key=label, date=spec.start_of(label), conf={}, note=None, run_id=None)
+            date = self._date_of(request.dag_id, label)
+            self._add(request.dag_id, "backfill", key=label, date=date, conf={}, note=None, run_id=None)
         record = BackfillRecord(len(self.backfill_records) + 1, request.dag_id, request.first, request.last)
         self.backfill_records.append(record)
         return record
@@ -210,6 +210,20 @@ class FakeAirflow:
             if (run.dag_id, run.run_id) == (dag_id, run_id):
                 return run
         raise NotThere(f"looking for the run {run_id} of {dag_id}", status=404, detail="no such run")
+
+    def _date_of(self, dag_id: str, key: str) -> Instant | None:
+        if dag_id in self.jobs:
+            return parse_instant(key)
+        return self.specs[dag_id].start_of(key) if dag_id in self.specs else None
+
+    def _dates(self, request: BackfillRequest) -> Sequence[Instant]:
+        if request.dag_id in self.jobs:
+            return self.jobs[request.dag_id].starts(request.first, request.last + 1)
+        grid = self.specs[request.dag_id].grid
+        return range(grid.ceil(request.first), request.last + 1, grid.interval)
+
+    def _label(self, dag_id: str, start: Instant) -> str:
+        return self.jobs[dag_id].label(start) if dag_id in self.jobs else self.specs[dag_id].label(start)
 
     def _runs_again(self, request: BackfillRequest, start: Instant) -> bool:
         """As Airflow decides it: by the newest run of the partition; a run under way is never doubled."""

@@ -11,6 +11,7 @@ from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.replays import Replay, Stretch
 from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.rest.errors import Conflict
 from airflow_chronon.rest.protocol import AirflowServer
@@ -60,11 +61,13 @@ def by_key(replay: Replay) -> tuple[PartitionKey, ...]:
     return tuple(label for label in replay.labels if label not in covered)
 
 
-def check_grid(server: AirflowServer, plan: ConfPlan) -> None:
-    """Refuse a conf whose table was begun on another grid (C22)."""
+def check_grid(server: AirflowServer, plan: GoodPlan) -> None:
+    """Refuse a conf whose table was begun on another grid (C22); a job has none."""
+    if not isinstance(plan, ConfPlan):
+        return
     fault = contract_fault(kept_grid(server, plan), plan.spec.grid, table=plan.conf.table)
     if fault is not None:
-        raise ReplayRefused(fault, conf=str(plan.conf.key))
+        raise ReplayRefused(fault, conf=plan.key)
 
 
 def kept_grid(server: AirflowServer, plan: ConfPlan) -> str | None:
@@ -92,13 +95,13 @@ def check_ready(
         stretch = range_of(replay)
         if stretch is None:
             continue
-        _check_free(server, replay.plan, pause)
+        _check_free(server, replay, pause)
         planned = server.plan_backfill(_request(replay, stretch, options))
-        _compare(stretch.labels, planned, str(replay.plan.conf.key), ReplayRefused, "Airflow would run")
+        _compare(stretch.labels, planned, replay.plan.key, ReplayRefused, "Airflow would run")
 
 
-def _check_dag(server: AirflowServer, plan: ConfPlan, options: ReplayOptions) -> None:
-    dag, conf = server.dag(plan.dag_id), str(plan.conf.key)
+def _check_dag(server: AirflowServer, plan: GoodPlan, options: ReplayOptions) -> None:
+    dag, conf = server.dag(plan.dag_id), plan.key
     if dag is None or dag.is_stale:
         state = "does not know" if dag is None else "no longer loads"
         remedy = "is the conf deployed? airflow-chronon check"
@@ -108,8 +111,9 @@ def _check_dag(server: AirflowServer, plan: ConfPlan, options: ReplayOptions) ->
         raise _refused("C25", problem, "give --unpause, or unpause it", conf)
 
 
-def _check_free(server: AirflowServer, plan: ConfPlan, pause: Callable[[float], None]) -> None:
+def _check_free(server: AirflowServer, replay: Replay, pause: Callable[[float], None]) -> None:
     """Airflow runs one backfill at a time per DAG."""
+    plan = replay.plan
     for _ in range(_LOOKS):
         active = [each for each in server.backfills(plan.dag_id) if each.completed is None]
         if not active:
@@ -117,10 +121,10 @@ def _check_free(server: AirflowServer, plan: ConfPlan, pause: Callable[[float], 
         if server.runs(plan.dag_id, states=ACTIVE_RUN_STATES, run_types=("backfill",)):
             break
         pause(_LOOK_EVERY)
-    one, write = active[0], plan.spec.format.encode
+    one, write = active[0], replay.schedule.label
     span = f"{write(one.first)} to {write(one.last)}"
     problem = f"backfill {one.id} of {plan.dag_id} ({span}) is active, and Airflow runs one at a time per DAG"
-    raise _refused("C28", problem, "wait for it, or cancel it in Airflow", str(plan.conf.key))
+    raise _refused("C28", problem, "wait for it, or cancel it in Airflow", plan.key)
 
 
 def start(
@@ -138,8 +142,7 @@ def start(
     made: list[tuple[str, str]] = []
     stretch = range_of(replay)
     if stretch is not None:
-        step = replay.plan.spec.grid.interval
-        window = TimeWindow(stretch.first, stretch.last + step)
+        window = TimeWindow(stretch.first, replay.schedule.end_of(stretch.last))
         before = _backfilled(server, dag_id, window).keys()
         refusal = None
         try:
@@ -150,7 +153,7 @@ def start(
         new = [(run_id, key) for run_id, key in after.items() if run_id not in before]
         if refusal is not None and not new:
             raise refusal
-        conf = str(replay.plan.conf.key)
+        conf = replay.plan.key
         _compare(stretch.labels, [key for _, key in new], conf, ReplayIncomplete, "Airflow has made runs of")
         made += new
         told(len(new))

@@ -10,7 +10,7 @@ from typing import Any
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, read_document
 from airflow_chronon.core.report import run_json, wait_json
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict, resolve
+from airflow_chronon.core.resolve import ConfPlan, ConfVerdict, RejectedConf, resolve
 from airflow_chronon.core.settings import Settings
 from airflow_chronon.core.tree import ConfTree
 from airflow_chronon.errors import Fault
@@ -173,14 +173,14 @@ def conf_of(document: Document) -> Conf:
     return Conf(ConfKey(kind, name), read_document(kind, document), document, f"{kind.value}/{name}")
 
 
-def judge(*documents: Document, settings: Settings | None = None, branch: str = "main") -> dict[str, Verdict]:
+def judge(*documents: Document, settings: Settings | None = None, branch: str = "main") -> dict[str, ConfVerdict]:
     """The verdicts on a tree of these confs, by ``type/name``."""
     settings = settings or Settings()
     tree = ConfTree([conf_of(document) for document in documents], environment=settings.environment)
     return resolve(tree, settings, branch=branch)
 
 
-def verdict_on(document: Document, *others: Document, settings: Settings | None = None) -> Verdict:
+def verdict_on(document: Document, *others: Document, settings: Settings | None = None) -> ConfVerdict:
     """The verdict on the first conf of a tree."""
     return judge(document, *others, settings=settings)[f"{type_of(document).value}/{document['metaData']['name']}"]
 

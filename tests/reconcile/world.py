@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,11 +10,13 @@ from pathlib import Path
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, read_document
+from airflow_chronon.core.job_document import Job, read_job
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.copies import plan_of_copy
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.settings import Settings
+from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.errors import Fault
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import Reconciled, reconcile
@@ -45,14 +48,25 @@ def broken(name: str) -> RejectedConf:
     return RejectedConf(f"staging_query/{name}", f"compiled/staging_queries/{name.replace('.', '/', 1)}", (fault,))
 
 
-def tree(*confs: Conf | RejectedConf, state: TreeState | None = None, **settings: object) -> ConfRoot:
+def job(name: str = "hourly", *, cron: str | None = "0 * * * *", version: int = 1, **schedule: object) -> Job:
+    """The job ``etl.<name>``."""
+    document: dict[str, object] = {"version": version, "runner": {"kind": "command", "argv": ["true"]}}
+    if cron is not None:
+        document["schedule"] = {"cron_expression": cron, **schedule}
+    return read_job(json.dumps(document), team="etl", name=name, file=f"jobs/etl/{name}.yaml", environ={})
+
+
+def tree(*confs: Conf | Job | RejectedConf, state: TreeState | None = None, **settings: object) -> ConfRoot:
     """A conf root that holds these confs; without any it is empty."""
     readable = tuple(each for each in confs if isinstance(each, Conf))
+    jobs = tuple(each for each in confs if isinstance(each, Job))
     unreadable = tuple(each for each in confs if isinstance(each, RejectedConf))
     found = state or (TreeState.WHOLE if confs else TreeState.EMPTY)
     problems = () if found is TreeState.WHOLE else (Fault("input", "", f"the conf root is {found.value}"),)
     settings = {"catalog": {"kind": "filesystem", "root": "warehouse"}, **settings}
-    return ConfRoot(Path("root"), Settings.model_validate(settings), readable, unreadable, problems, state=found)
+    return ConfRoot(
+        Path("root"), Settings.model_validate(settings), readable, unreadable, problems, state=found, jobs=jobs
+    )
 
 
 @dataclass
@@ -97,7 +111,7 @@ class World:
     def state(self, branch: str = "main") -> StateFolder:
         return StateFolder(self.files, f"{BUNDLE}/{branch}/")
 
-    def deploy(self, *confs: Conf | RejectedConf, branch: str = "main", **settings: object) -> None:
+    def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: object) -> None:
         """Put another tree into the place of a branch's tree."""
         self.trees[branch] = tree(*confs, branch=branch, **settings)
 
@@ -112,7 +126,7 @@ class World:
 
     def parse(self) -> None:
         """The dag processor reads every loader file: good confs, and the copies of those that are gone."""
-        produced: dict[str, tuple[ConfPlan, bool]] = {}
+        produced: dict[str, tuple[GoodPlan, bool]] = {}
         for branch, root in self.trees.items():
             state, facts = self.state(branch), root.facts()
             for dag_id in state.copies() - set(facts.plans):
@@ -126,8 +140,15 @@ class World:
             known = self.airflow.dag_records.get(dag_id) or DagRecord(dag_id)
             fresh = replace(known, tags=frozenset(plan.tags), bundle=BUNDLE, is_stale=False)
             self.airflow.dag_records[dag_id] = fresh
-            self.airflow.specs[dag_id] = plan.spec
-        self.firing = {dag_id for dag_id, (plan, fires) in produced.items() if fires and plan.modes}
+            if isinstance(plan, ConfPlan):
+                self.airflow.specs[dag_id] = plan.spec
+            elif plan.schedule is not None:
+                self.airflow.jobs[dag_id] = plan.schedule
+        self.firing = {
+            dag_id
+            for dag_id, (plan, fires) in produced.items()
+            if fires and plan.intervals is not None and plan.intervals.is_on
+        }
 
     firing: set[str] = field(default_factory=set)
 

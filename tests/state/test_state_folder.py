@@ -10,7 +10,7 @@ import pytest
 from airflow_chronon.core.instants import TimeWindow
 from airflow_chronon.core.plan.copies import OFF_TAG, copy_of, plan_of_copy
 from airflow_chronon.core.plan.facts import Deployment, Tombstone
-from airflow_chronon.core.plan.journal import Owed, journal_entry
+from airflow_chronon.core.plan.journal import Owed, Seen, journal_entry
 from airflow_chronon.core.settings import Settings
 from airflow_chronon.state.files import StateError, StateFiles
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
@@ -75,7 +75,7 @@ def test_a_copy_comes_back_from_the_folder_as_it_was(files: StateFiles, document
 def test_the_journal_keeps_entries_that_are_not_updated(files: StateFiles) -> None:
     state = StateFolder(files)
     plans = [plan_of(staging_query(f"t.s.{name}__1"), settings=SETTINGS) for name in "ab"]
-    first, second = (journal_entry(plan, copy_of(plan), None, now=NOW) for plan in plans)
+    first, second = (journal_entry(plan, copy_of(plan), None, Seen(NOW)) for plan in plans)
     state.update_journal([first])
     state.update_journal([replace(second, owed=Owed(NOW, 5), gone=7)])
     assert state.journal() == {first.dag_id: first, second.dag_id: replace(second, owed=Owed(NOW, 5), gone=7)}

@@ -22,12 +22,13 @@ from airflow_chronon.core.plan.actions import (
     Severity,
     Unpause,
 )
-from airflow_chronon.core.plan.copies import ConfCopy, copy_of, family_of, settings_of_copy
+from airflow_chronon.core.plan.copies import ConfCopy, copy_of, settings_of_copy
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
 from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_after, reborn, switched_off
 from airflow_chronon.core.plan.owed import settle
 from airflow_chronon.core.plan.retire import Doomed, retire_steps
+from airflow_chronon.core.plan.succession import seen_of
 from airflow_chronon.core.settings import OnRetire, Pause, Settings
 from airflow_chronon.errors import Fault
 
@@ -89,12 +90,14 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
     entries = dict(journal)
     for dag_id, plan in tree.plans.items():
         known = journal.get(dag_id)
-        grid = str(plan.spec.grid)
-        if known is None and facts.state.contracts.get(dag_id, grid) != grid:
+        if known is None and _is_on_another_grid(dag_id, facts):
             continue  # not remembered as it is, so that the next reconcile reports it again
         if known is not None and known.gone is not None and _is_over(facts, dag_id):
             known = reborn(known, now=now)
-        entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, now=now), known, facts.state)
+        seen = seen_of(
+            dag_id, deployment=facts.deployment, tree=tree, airflow=facts.airflow, state=facts.state, now=now
+        )
+        entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, seen), known, facts.state)
     for dag_id, entry in journal.items():
         if dag_id in tree.plans or entry.gone is not None:
             continue
@@ -104,6 +107,12 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
             tombstone = facts.state.tombstones.get(dag_id)
             entries[dag_id] = replace(entry, gone=tombstone.since if tombstone is not None else now, owed=None)
     return entries
+
+
+def _is_on_another_grid(dag_id: str, facts: Facts) -> bool:
+    """Whether Airflow keeps another grid for the table of a conf that nobody remembers here (C22)."""
+    plan, kept = facts.tree.confs.get(dag_id), facts.state.contracts.get(dag_id)
+    return plan is not None and kept is not None and kept != str(plan.spec.grid)
 
 
 def vanished(facts: Facts) -> tuple[str, ...]:
@@ -120,7 +129,7 @@ def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
     return tuple(
         dag_id
         for dag_id, plan in sorted(facts.tree.plans.items())
-        if dag_id in journal and owed_after(journal[dag_id], plan.runs, now=now) is not None
+        if dag_id in journal and owed_after(journal[dag_id], plan.intervals, now=now) is not None
     )
 
 
@@ -249,7 +258,7 @@ def _family(dag_id: str, facts: Facts) -> str:
 def _why(dag_id: str, entry: JournalEntry | None, tree: TreeFacts) -> str:
     if entry is None:
         return "no conf of the tree stands for it"
-    heirs = sorted(each for each, plan in tree.plans.items() if family_of(plan.conf) == entry.family)
+    heirs = sorted(each for each, plan in tree.plans.items() if plan.family == entry.family)
     if heirs:
         return f"{entry.key} was superseded by {' and '.join(heirs)}"
     return f"{entry.key} is gone from the tree ({entry.file})"
@@ -262,7 +271,11 @@ def _replays(facts: Facts, entry: JournalEntry) -> tuple[JournalEntry, list[Acti
     past = facts.airflow.past_runs.get(entry.dag_id)
     if plan is None or dag is None or dag.is_stale or past is None or not facts.deployment.owns(dag):
         return entry, []
-    owed, stretches = settle(entry.owed, plan.runs, past)
+    if plan.intervals is None:
+        return entry, []
+    if dag.is_paused and plan.settings.pause is Pause.ALLOW:
+        return entry, []  # a replay would wait for ever; it is owed until someone unpauses the DAG
+    owed, stretches = settle(entry.owed, plan.intervals, past)
     steps: list[Action] = []
     backfills = 1 if entry.dag_id in facts.airflow.backfilling else 0
     for stretch in stretches:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from airflow_chronon.core.contracts import contract_fault
-from airflow_chronon.core.plan.copies import copy_of, family_of
+from airflow_chronon.core.plan.copies import copy_of
 from airflow_chronon.core.plan.facts import TreeFacts
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.core.words import span
 from airflow_chronon.errors import Fault
 
@@ -44,7 +46,7 @@ def compare_trees(before: TreeFacts, after: TreeFacts) -> tuple[Difference, ...]
 
 
 def _differences(before: TreeFacts, after: TreeFacts) -> Iterator[Difference]:
-    families = {dag_id: family_of(plan.conf) for tree in (before, after) for dag_id, plan in tree.plans.items()}
+    families = {dag_id: plan.family for tree in (before, after) for dag_id, plan in tree.plans.items()}
     for dag_id in sorted({*before.plans, *after.plans}):
         old, new = before.plans.get(dag_id), after.plans.get(dag_id)
         if old is None:
@@ -54,14 +56,21 @@ def _differences(before: TreeFacts, after: TreeFacts) -> Iterator[Difference]:
             )
             yield Difference(Change.NEW, dag_id, f"supersedes {span(earlier)}" if earlier else "")
         elif new is None:
-            if after.holds(dag_id, None) or str(old.conf.key) in after.keys:
+            if after.holds(dag_id, None) or old.key in after.keys:
                 yield Difference(Change.BAD, dag_id, "its conf is rejected, unreadable or of another environment")
             else:
-                yield Difference(Change.GONE, dag_id, f"{old.conf.file}")
+                yield Difference(Change.GONE, dag_id, f"{old.file}")
         else:
-            fault = contract_fault(str(old.spec.grid), new.spec.grid, table=new.conf.table)
+            fault = _grid_fault(old, new)
             if fault is not None:
                 yield Difference(Change.GRID, dag_id, fault=fault)
             elif copy_of(old).digest != copy_of(new).digest:
-                what = "its schedule" if old.runs != new.runs else "its document or settings"
+                what = "its schedule" if old.intervals != new.intervals else "its document or settings"
                 yield Difference(Change.CHANGED, dag_id, what)
+
+
+def _grid_fault(old: GoodPlan, new: GoodPlan) -> Fault | None:
+    """A grid that was changed without a version bump (C22); jobs have none."""
+    if isinstance(old, ConfPlan) and isinstance(new, ConfPlan):
+        return contract_fault(str(old.spec.grid), new.spec.grid, table=new.table)
+    return None

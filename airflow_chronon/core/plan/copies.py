@@ -1,4 +1,4 @@
-"""Copies of deployed confs: all that is needed to build a conf's DAG again once its file is gone (C23)."""
+"""Copies of deployed confs and jobs: all that is needed to build a DAG again once its file is gone (C23)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,20 @@ from typing import Any
 
 from airflow_chronon.core.conf import Conf, ConfKey, Mode
 from airflow_chronon.core.documents import ConfType, read_document
+from airflow_chronon.core.job_document import Job, JobDocument
+from airflow_chronon.core.job_plan import JobPlan, own_settings
+from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import ConfSettings, Settings
-from airflow_chronon.core.settings_text import read_conf_settings
-from airflow_chronon.core.wire import dependency_from_json, dependency_to_json, schedule_from_json, schedule_to_json
+from airflow_chronon.core.settings_text import StrictText, read_conf_settings
+from airflow_chronon.core.verdicts import GoodPlan
+from airflow_chronon.core.wire import (
+    any_schedule_from_json,
+    any_schedule_to_json,
+    dependency_from_json,
+    dependency_to_json,
+    schedule_from_json,
+)
 from airflow_chronon.errors import Rejected
 
 Json = dict[str, Any]
@@ -24,7 +34,7 @@ OFF_TAG = "off"  #: on a DAG that is built from its copy: it fires no more, and 
 
 @dataclass(frozen=True)
 class ConfCopy:
-    """One deployed conf as its plan was: the raw document, its schedule, what it reads and its settings."""
+    """One deployed conf or job as its plan was: the raw document, its schedule, what it reads and its settings."""
 
     dag_id: str
     key: str  #: ``type/name``
@@ -45,30 +55,35 @@ class ConfCopy:
         return json.dumps({name: getattr(self, name) for name in names}, sort_keys=True, ensure_ascii=False).encode()
 
     @property
+    def is_job(self) -> bool:
+        """Whether it is of a job file."""
+        return self.key.startswith("job/")
+
+    @property
     def document(self) -> Mapping[str, Any]:
-        """The conf as the compiler wrote it."""
+        """The conf as the compiler wrote it, or the job file."""
         found: Mapping[str, Any] = self.content["document"]
         return found
 
 
-def copy_of(plan: ConfPlan, *, dumps: dict[int, Json] | None = None) -> ConfCopy:
-    """The copy to keep of a good conf; ``dumps`` keeps the JSON of settings that several confs share."""
-    dumps = {} if dumps is None else dumps
-    conf, own = plan.conf, plan.settings
+def copy_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> ConfCopy:
+    """The copy to keep of a good conf or job; ``dumps`` keeps the JSON of settings that several confs share."""
+    dumps, own = {} if dumps is None else dumps, plan.settings
     if id(own) not in dumps:
         dumps[id(own)] = own.model_dump(mode="json", include=set(ConfSettings.model_fields))
     content = {
-        "document": conf.raw,
+        "document": plan.job.text.raw if isinstance(plan, JobPlan) else plan.conf.raw,
         "tags": list(plan.tags),
-        "schedule": schedule_to_json(plan.runs),
-        "dependencies": {
+        "schedule": any_schedule_to_json(plan.intervals),
+        "settings": dumps[id(own)],
+    }
+    if isinstance(plan, ConfPlan):
+        content["dependencies"] = {
             mode.value: [dependency_to_json(dependency) for dependency in found]
             for mode, found in plan.dependencies.items()
-        },
-        "settings": dumps[id(own)],
-        "producers": [[key.conf_type.value, key.name] for key in plan.producers],
-    }
-    return ConfCopy(plan.dag_id, str(conf.key), family_of(conf), conf.file, conf.table, conf.meta.team, content)
+        }
+        content["producers"] = [[key.conf_type.value, key.name] for key in plan.producers]
+    return ConfCopy(plan.dag_id, plan.key, plan.family, plan.file, plan.table, plan.team, content)
 
 
 def copy_from_bytes(data: bytes) -> ConfCopy:
@@ -76,11 +91,16 @@ def copy_from_bytes(data: bytes) -> ConfCopy:
     return ConfCopy(**json.loads(data))
 
 
-def plan_of_copy(copy: ConfCopy) -> ConfPlan:
-    """The plan of a conf whose file is gone: the same schedule, waits and settings, so that its last runs end well.
+def plan_of_copy(copy: ConfCopy) -> GoodPlan:
+    """The plan of a conf or job whose file is gone: the same schedule, waits and settings, so that its last runs end
+    well.
 
     Raises ``ChrononError`` or ValueError for a copy that this version of the package cannot read.
     """
+    return _job_of_copy(copy) if copy.is_job else _conf_of_copy(copy)
+
+
+def _conf_of_copy(copy: ConfCopy) -> ConfPlan:
     content = copy.content
     conf_type, _, name = copy.key.partition("/")
     key = ConfKey(ConfType(conf_type), name)
@@ -101,12 +121,31 @@ def plan_of_copy(copy: ConfCopy) -> ConfPlan:
     )
 
 
+def _job_of_copy(copy: ConfCopy) -> JobPlan:
+    content = copy.content
+    document = JobDocument.model_validate(content["document"])
+    name = copy.family.removeprefix(f"job/{copy.team}.")
+    schedule = any_schedule_from_json(content["schedule"])
+    if not isinstance(schedule, JobSchedule | None):
+        raise ValueError("the schedule is none of a job")
+    return JobPlan(
+        job=Job(copy.team, name, copy.file, document, StrictText(content["document"], {}, ())),
+        dag_id=copy.dag_id,
+        tags=tuple(sorted({*content["tags"], OFF_TAG})),
+        schedule=schedule,
+        settings=ConfSettings.model_validate(content["settings"]),
+    )
+
+
 def settings_of_copy(copy: ConfCopy, settings: Settings) -> ConfSettings:
-    """What the deployment's present settings say of a conf that is gone, by its key, its tags and its own word."""
+    """What the deployment's present settings say of a conf or job that is gone, by its key, its tags and its own word."""
     own: ConfSettings | None = None
     try:
-        custom = json.loads(copy.document.get("metaData", {}).get("customJson") or "{}")
-        own = read_conf_settings(custom["airflow"], conf=copy.key) if "airflow" in custom else None
+        if copy.is_job:
+            own = own_settings(JobDocument.model_validate(copy.document))
+        else:
+            custom = json.loads(copy.document.get("metaData", {}).get("customJson") or "{}")
+            own = read_conf_settings(custom["airflow"], conf=copy.key) if "airflow" in custom else None
     except (ValueError, TypeError, Rejected):
         pass  # it was good when it was deployed; a newer version may read it otherwise
     return settings.for_conf(copy.key, tuple(copy.content["tags"]), own)

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from airflow_chronon.core.conf import Conf
-from airflow_chronon.core.identity import MAX_TAG_LENGTH, dag_id, id_stem
+from airflow_chronon.core.identity import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
 from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.job_document import Job
+from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.copies import OFF_TAG, ConfCopy, family_of
 from airflow_chronon.core.plan.journal import JournalEntry
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf, Verdict
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.verdicts import GoodPlan, Verdict
 from airflow_chronon.errors import Fault
 
 CHRONON_TAG = "chronon"
@@ -82,12 +85,17 @@ class TreeFacts:
 
     state: TreeState
     problems: tuple[Fault, ...] = ()
-    plans: Mapping[str, ConfPlan] = field(default_factory=dict)  #: the good ones
-    ids: frozenset[str] = frozenset()  #: every DAG id that a conf of the tree stands for, whatever its verdict
+    plans: Mapping[str, GoodPlan] = field(default_factory=dict)  #: the good ones
+    ids: frozenset[str] = frozenset()  #: every DAG id that a conf or job of the tree stands for, whatever its verdict
     keys: frozenset[str] = frozenset()  #: ``type/name`` and files of the confs that are not good: they count as present
     bad: tuple[RejectedConf, ...] = ()  #: the confs that are not good, and why
     stems: tuple[str, ...] = ()  #: how the DAG ids of files that cannot be read begin
     families: frozenset[str] = frozenset()  #: of every readable conf, deployed or not
+
+    @property
+    def confs(self) -> Mapping[str, ConfPlan]:
+        """The good confs, without jobs."""
+        return {dag_id: plan for dag_id, plan in self.plans.items() if isinstance(plan, ConfPlan)}
 
     def holds(self, dag_id: str, entry: JournalEntry | None) -> bool:
         """Whether a conf of the tree stands for this DAG; in doubt it does (C23)."""
@@ -101,6 +109,7 @@ class TreeFacts:
 def tree_facts(
     verdicts: Mapping[str, Verdict],
     confs: Iterable[Conf],
+    jobs: Iterable[Job] = (),
     *,
     branch: str,
     default_branch: str,
@@ -108,28 +117,35 @@ def tree_facts(
     state: TreeState = TreeState.WHOLE,
     problems: tuple[Fault, ...] = (),
 ) -> TreeFacts:
-    """Good, rejected, unreadable and other-environment confs: all of them are present (C23).
+    """Good, rejected, unreadable and other-environment confs, and jobs: all of them are present (C23).
 
     ``unchanged`` are the confs that the branch leaves to the default branch (C24): not deployed here, and not lost.
     """
-    plans = {verdict.dag_id: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
-    readable = list(confs)
+    plans = {verdict.dag_id: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan | JobPlan)}
+    readable, readable_jobs = list(confs), list(jobs)
 
     def id_of(conf: Conf) -> str:
         name, version = conf.name_without_version, conf.version
         return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=default_branch)
 
+    def id_of_job(job: Job) -> str:
+        name, version = f"{job.team}.{job.name}", job.document.version
+        return job_dag_id(name=name, version=version, branch=branch, default_branch=default_branch)
+
     bad = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
-    unread = {verdict.key for verdict in bad} - {str(conf.key) for conf in readable}
+    known = {str(conf.key) for conf in readable} | {job.key for job in readable_jobs}
+    unread = {verdict.key for verdict in bad} - known
     return TreeFacts(
         state=state,
         problems=problems,
         plans=plans,
-        ids=frozenset((*plans, *map(id_of, readable))),
+        ids=frozenset((*plans, *map(id_of, readable), *map(id_of_job, readable_jobs))),
         bad=tuple(bad),
         keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
         stems=tuple(sorted(id_stem(key, branch=branch, default_branch=default_branch) for key in unread)),
-        families=frozenset(map(family_of, (*readable, *unchanged))),
+        families=frozenset(
+            (*map(family_of, (*readable, *unchanged)), *(f"job/{job.team}.{job.name}" for job in readable_jobs))
+        ),
     )
 
 
@@ -148,6 +164,7 @@ class AirflowFacts:
     dags: Mapping[str, KnownDag] = field(default_factory=dict)  #: every DAG with the tag ``chronon``, of any branch
     active_runs: Mapping[str, int] = field(default_factory=dict)  #: of DAGs that are to go
     past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)  #: of DAGs that owe partitions
+    last_fires: Mapping[str, Instant] = field(default_factory=dict)  #: of jobs that a new version supersedes
     backfilling: frozenset[str] = frozenset()  #: of these, the DAGs with an active backfill
     settings: AirflowSettings = AirflowSettings()
 

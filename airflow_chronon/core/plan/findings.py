@@ -40,7 +40,7 @@ def _is_deployed(bad: RejectedConf, state: StateFacts) -> bool:
 
 def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
     """A changed grid under the same version: every run of it fails (C22)."""
-    for dag_id, plan in sorted(tree.plans.items()):
+    for dag_id, plan in sorted(tree.confs.items()):
         known, grid = state.journal.get(dag_id), str(plan.spec.grid)
         written_on = state.contracts.get(dag_id, known.grid if known is not None else grid)
         fault = contract_fault(written_on, plan.spec.grid, table=plan.conf.table)
@@ -50,7 +50,7 @@ def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
 
 def _shared_tables(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
     shared: dict[str, set[str]] = defaultdict(set)
-    for plan in tree.plans.values():
+    for plan in tree.confs.values():
         other = state.other_tables.get(plan.conf.table)
         if other is not None:
             shared[other].add(plan.conf.table)
@@ -69,7 +69,7 @@ def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report
         problem = f"max_dagruns_per_loop_to_schedule is {per_loop}: replays starve while as many runs wait for data"
         yield _setting("[scheduler]", problem, "set it to 500")
     waits = sum(
-        len({each.table for found in p.dependencies.values() for each in found}) for p in tree.plans.values() if p.modes
+        len({each.table for found in p.dependencies.values() for each in found}) for p in tree.confs.values() if p.modes
     )
     if capacity is not None and waits > capacity:
         problem = f"one run of every DAG waits for {waits} tables, and a triggerer holds {capacity} triggers"

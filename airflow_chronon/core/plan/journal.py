@@ -1,4 +1,4 @@
-"""The journal: what the deployment remembers of each conf's schedule, and since when (H13, H14, H16, H20, C22)."""
+"""The journal: what the deployment remembers of the schedule of each conf and job, and since when (H13, H14, H16, H20, C22)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.core.plan.copies import ConfCopy
-from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.runs import RunSchedule
-from airflow_chronon.core.wire import schedule_from_json, schedule_to_json
+from airflow_chronon.core.verdicts import GoodPlan
+from airflow_chronon.core.wire import any_schedule_from_json, any_schedule_to_json
 
 Json = dict[str, Any]
 WHY_OWED = "missed, and made due by a change of its settings"  #: for plans and for the notes of replays
@@ -22,8 +24,18 @@ class Era:
     """The schedule-relevant settings of a conf, and since when they hold; until the next era's ``since``."""
 
     since: Instant
-    schedule: RunSchedule  #: grid, modes and catch-up policy; without modes nothing fires
+    schedule: RunSchedule | JobSchedule | None  #: grid, modes and catch-up policy; without modes nothing fires
     enabled: bool = True  #: ``enabled`` of the settings: tells a schedule that was switched off from a conf without one
+    is_paused: bool = False  #: a job that was paused by hand (H14)
+
+    @property
+    def fires(self) -> bool:
+        """Whether anything fires by itself."""
+        return self.enabled and not self.is_paused and self.schedule is not None and self.schedule.is_on
+
+    def is_like(self, other: Era) -> bool:
+        """Whether the two differ in nothing but when they began."""
+        return replace(self, since=other.since) == other
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,8 @@ class JournalEntry:
     eras: tuple[Era, ...]  #: oldest first, never empty
     owed: Owed | None = None
     gone: Instant | None = None  #: since when no conf of the tree has this DAG id
+    armed: Instant | None = None  #: of a job: no fire at or before it counts as missed (H8, H14)
+    begins: Instant | None = None  #: of a job whose file names no start: where its first interval begins (H15)
 
     @property
     def now(self) -> Era:
@@ -56,7 +70,20 @@ class JournalEntry:
 
     @property
     def grid(self) -> str:
-        return str(self.now.schedule.spec.grid)
+        """Empty for a job, which has none."""
+        schedule = self.now.schedule
+        return str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else ""
+
+    @property
+    def seen_eras(self) -> tuple[Era, ...]:
+        """The eras, a job's schedules as they were seen then."""
+        first = self.first_seen if self.begins is None else self.begins
+        return tuple(
+            replace(era, schedule=era.schedule.seen(first=first, armed=era.since))
+            if isinstance(era.schedule, JobSchedule)
+            else era
+            for era in self.eras
+        )
 
     def era_at(self, instant: Instant) -> Era | None:
         """The settings that held at an instant; None before the conf was first seen."""
@@ -64,12 +91,22 @@ class JournalEntry:
         return held[-1] if held else None
 
 
-def journal_entry(plan: ConfPlan, copy: ConfCopy, known: JournalEntry | None, *, now: Instant) -> JournalEntry:
-    """The entry of a deployed conf as of ``now``: the known one, with a new era when the schedule has changed.
+@dataclass(frozen=True)
+class Seen:
+    """What a reconcile sees of a DAG besides its conf."""
 
-    A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions owed (H13).
+    now: Instant
+    is_paused: bool = False  #: a job's DAG is paused by hand
+    goes_on_after: Instant | None = None  #: the last fire of the version that this one supersedes (H8)
+
+
+def journal_entry(plan: GoodPlan, copy: ConfCopy, known: JournalEntry | None, seen: Seen) -> JournalEntry:
+    """The entry of a deployed conf or job as of now: the known one, with a new era when the schedule has changed.
+
+    A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions owed (H13). A job
+    is armed when it is new, and again when it is seen to fire after it did not (H14).
     """
-    era = Era(now, plan.runs, plan.settings.enabled)
+    era = Era(seen.now, plan.intervals, plan.settings.enabled, seen.is_paused)
     fields: Json = {
         "key": copy.key,
         "family": copy.family,
@@ -77,24 +114,37 @@ def journal_entry(plan: ConfPlan, copy: ConfCopy, known: JournalEntry | None, *,
         "table": copy.table,
         "digest": copy.digest,
     }
+    is_job = isinstance(plan, JobPlan)
     if known is None:
-        return JournalEntry(dag_id=plan.dag_id, first_seen=now, eras=(era,), **fields)
+        begins = (seen.now if seen.goes_on_after is None else seen.goes_on_after) if is_job else None
+        return JournalEntry(dag_id=plan.dag_id, first_seen=seen.now, eras=(era,), armed=begins, begins=begins, **fields)
     known = replace(known, gone=None, **fields)
-    if (known.now.schedule, known.now.enabled) == (era.schedule, era.enabled):
+    if era.is_like(known.now):
         return known
-    return replace(known, eras=(*known.eras, era)[-MAX_ERAS:], owed=owed_after(known, plan.runs, now=now))
+    armed = seen.now if is_job and era.fires and not known.now.fires else known.armed
+    owed = owed_after(known, plan.intervals, now=seen.now)
+    return replace(known, eras=(*known.eras, era)[-MAX_ERAS:], owed=owed, armed=armed)
 
 
-def owed_after(known: JournalEntry, schedule: RunSchedule, *, now: Instant) -> Owed | None:
+def owed_after(known: JournalEntry, schedule: RunSchedule | JobSchedule | None, *, now: Instant) -> Owed | None:
     """What is owed once a known conf has this schedule (H13)."""
-    if not schedule.catch_up.enabled:
+    if schedule is None or not schedule.catch_up.enabled:
         return None
     return Owed(now) if _makes_older_ones_due(known.now.schedule, schedule) else known.owed
 
 
 def reborn(entry: JournalEntry, *, now: Instant) -> JournalEntry:
     """The entry of a conf that was retired and is back: its history is forgotten, its grid is not (H16, C22)."""
-    return replace(entry, first_seen=now, eras=(replace(entry.now, since=now),), owed=None, gone=None)
+    is_job = entry.armed is not None
+    return replace(
+        entry,
+        first_seen=now,
+        eras=(replace(entry.now, since=now, is_paused=False),),
+        owed=None,
+        gone=None,
+        armed=now if is_job else None,
+        begins=now if is_job else None,
+    )
 
 
 def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:
@@ -104,7 +154,24 @@ def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:
     return replace(entry, eras=(*entry.eras, replace(entry.now, since=now, enabled=False))[-MAX_ERAS:])
 
 
-def _makes_older_ones_due(before: RunSchedule, after: RunSchedule) -> bool:
+def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:
+    """A job's schedule as the deployment knows it, for its timetable (H14).
+
+    It does not fire before a reconcile has seen it, as new, as enabled again or as back; while the journal has it as
+    paused, it waits for the next fire to come.
+    """
+    if entry is None or entry.armed is None or entry.gone is not None or not entry.now.enabled:
+        return replace(schedule, enabled=False)
+    if entry.now.schedule is None:
+        return replace(schedule, enabled=False)
+    first = entry.first_seen if entry.begins is None else entry.begins
+    seen = schedule.seen(first=first, armed=entry.armed)
+    return replace(seen, armed=None) if entry.now.is_paused else seen
+
+
+def _makes_older_ones_due(before: RunSchedule | JobSchedule | None, after: RunSchedule | JobSchedule) -> bool:
+    if before is None:
+        return False
     old, new = before.catch_up, after.catch_up
     if not new.enabled:
         return False
@@ -114,15 +181,23 @@ def _makes_older_ones_due(before: RunSchedule, after: RunSchedule) -> bool:
 
 def entry_to_json(entry: JournalEntry) -> Json:
     """Inverse of :func:`entry_from_json`."""
-    names = ("dag_id", "key", "family", "file", "table", "digest", "first_seen", "gone")
+    names = ("dag_id", "key", "family", "file", "table", "digest", "first_seen", "gone", "armed", "begins")
     data: Json = {name: getattr(entry, name) for name in names}
-    data["eras"] = [[era.since, era.enabled, schedule_to_json(era.schedule)] for era in entry.eras]
+    data["eras"] = [_era_to_json(era) for era in entry.eras]
     data["owed"] = None if entry.owed is None else [entry.owed.until, entry.owed.first]
     return data
 
 
 def entry_from_json(data: Mapping[str, Any]) -> JournalEntry:
     """Build an entry from its JSON. Raises ValueError, KeyError or TypeError when it is damaged."""
-    eras = tuple(Era(since, schedule_from_json(schedule), enabled) for since, enabled, schedule in data["eras"])
+    eras = tuple(_era_from_json(*era) for era in data["eras"])
     owed = None if data["owed"] is None else Owed(*data["owed"])
     return JournalEntry(**{**data, "eras": eras, "owed": owed})
+
+
+def _era_to_json(era: Era) -> list[Any]:
+    return [era.since, era.enabled, any_schedule_to_json(era.schedule), *([True] if era.is_paused else [])]
+
+
+def _era_from_json(since: Instant, enabled: bool, schedule: Json | None, is_paused: bool = False) -> Era:
+    return Era(since, any_schedule_from_json(schedule), enabled, is_paused)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_chronon.core.conf import Mode
-from airflow_chronon.core.instants import Instant, TimeWindow
+from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.interval_schedule import AnySchedule
 from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.journal import Owed
-from airflow_chronon.core.runs import Run, RunSchedule
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Stretch:
     keys: tuple[PartitionKey, ...]
 
 
-def settle(owed: Owed, schedule: RunSchedule, past: Sequence[KnownRun]) -> tuple[Owed | None, tuple[Stretch, ...]]:
+def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple[Owed | None, tuple[Stretch, ...]]:
     """What is still to be replayed, as stretches of neighbours, oldest first; no debt is left once all of it has a run.
 
     While the schedule is off or has not run yet, the debt stays and nothing is replayed.
@@ -31,42 +30,33 @@ def settle(owed: Owed, schedule: RunSchedule, past: Sequence[KnownRun]) -> tuple
     ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's.
     """
     newest = max((run.window.end for run in past if run.is_scheduled), default=None)
-    if newest is None or not schedule.modes:
+    if newest is None or not schedule.is_on:
         return owed, ()
-    covered = {start for run in past for start in schedule.spec.grid.starts(run.window.start, run.window.end)}
-    unlimited = replace(schedule, catch_up=replace(schedule.catch_up, enabled=True, max_runs=None))
+    covered = {start for run in past for start in schedule.starts(run.window.start, run.window.end)}
+    unlimited = schedule.with_catch_up(replace(schedule.catch_up, enabled=True, max_runs=None))
     missed = [
         run
         for run in unlimited.missed(None, owed.until)
         if run.end <= newest
-        and not covered.issuperset(_starts(run, schedule))
+        and not covered.issuperset(schedule.starts_of(run))
         and (owed.first is None or run.end > owed.first)
     ]
     if owed.first is None:
         limit = schedule.catch_up.max_runs
         missed = missed if limit is None else missed[-limit:]
         if missed:
-            owed = Owed(owed.until, min(_starts(missed[0], schedule)))
-    starts = sorted({start for run in missed for start in _starts(run, schedule)} - covered)
+            owed = Owed(owed.until, min(schedule.starts_of(missed[0])))
+    starts = sorted({start for run in missed for start in schedule.starts_of(run)} - covered)
     skip_to = schedule.catch_up.skip_to
     starts = [start for start in starts if skip_to is None or start >= skip_to]
     return owed if starts else None, _stretches(starts, schedule)
 
 
-def _starts(run: Run, schedule: RunSchedule) -> range:
-    """The partitions that a fire would have written: a replay is one run per partition (C9)."""
-    of = run.modes.get(Mode.BACKFILL)
-    interval = schedule.spec.grid.interval
-    window = of.window if of is not None else TimeWindow(run.end - interval, run.end)
-    return schedule.spec.grid.starts(window.start, window.end)
-
-
-def _stretches(starts: Iterable[Instant], schedule: RunSchedule) -> tuple[Stretch, ...]:
-    interval = schedule.spec.grid.interval
+def _stretches(starts: Iterable[Instant], schedule: AnySchedule) -> tuple[Stretch, ...]:
     groups: list[list[Instant]] = []
     for start in starts:
-        if groups and groups[-1][-1] + interval == start:
+        if groups and schedule.end_of(groups[-1][-1]) == start:
             groups[-1].append(start)
         else:
             groups.append([start])
-    return tuple(Stretch(group[0], group[-1], tuple(schedule.spec.label(start) for start in group)) for group in groups)
+    return tuple(Stretch(group[0], group[-1], tuple(map(schedule.label, group))) for group in groups)

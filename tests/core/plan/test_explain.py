@@ -8,7 +8,7 @@ from typing import get_args
 from airflow_chronon.core.plan import actions
 from airflow_chronon.core.plan.copies import copy_of
 from airflow_chronon.core.plan.explain import action_in_words, explain_plan, plan_json
-from airflow_chronon.core.plan.journal import journal_entry
+from airflow_chronon.core.plan.journal import Seen, journal_entry
 from airflow_chronon.core.plan.owed import Stretch
 from airflow_chronon.errors import Fault
 from tests.core.confs import at, plan_of, staging_query
@@ -19,7 +19,7 @@ STRETCH = Stretch(at("2026-06-01"), at("2026-06-03"), ("2026-06-01", "2026-06-02
 EVERY = (
     actions.Keep("kept"),
     actions.Deploy("x", copy_of(PLAN), is_new=True),
-    actions.Record((journal_entry(PLAN, copy_of(PLAN), None, now=0),)),
+    actions.Record((journal_entry(PLAN, copy_of(PLAN), None, Seen(0)),)),
     actions.Revive("x"),
     actions.Unpause("x", "paused by hand"),
     actions.Replay("x", STRETCH, 4),

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from airflow_chronon.core.instants import HOUR, TimeWindow
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.copies import copy_of
-from airflow_chronon.core.plan.journal import JournalEntry, Owed, entry_from_json, entry_to_json, journal_entry, reborn
+from airflow_chronon.core.plan.journal import (
+    JournalEntry,
+    Owed,
+    Seen,
+    entry_from_json,
+    entry_to_json,
+    journal_entry,
+    reborn,
+)
 from airflow_chronon.core.plan.owed import settle
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import Settings
@@ -35,8 +43,8 @@ def flipped(document: Document, **more: object) -> JournalEntry:
     """The entry of a conf whose catch-up was just switched on."""
     before = plan_of(document, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
     after = plan(document, **more)
-    known = journal_entry(before, copy_of(before), None, now=NOW - 1000)
-    return journal_entry(after, copy_of(after), known, now=NOW)
+    known = journal_entry(before, copy_of(before), None, Seen(NOW - 1000))
+    return journal_entry(after, copy_of(after), known, Seen(NOW))
 
 
 def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]:
@@ -134,18 +142,18 @@ class TestWhenSomethingIsOwed:
     def test_a_start_moved_back(self) -> None:
         known = flipped(THREE_HOURS)
         after = plan(THREE_HOURS, start_date="2026-05-01")
-        assert journal_entry(after, copy_of(after), replace(known, owed=None), now=NOW + 5).owed == Owed(NOW + 5)
+        assert journal_entry(after, copy_of(after), replace(known, owed=None), Seen(NOW + 5)).owed == Owed(NOW + 5)
 
     def test_not_a_new_conf_whose_timetable_catches_up_itself(self) -> None:
         of = plan(THREE_HOURS)
-        assert journal_entry(of, copy_of(of), None, now=NOW).owed is None
+        assert journal_entry(of, copy_of(of), None, Seen(NOW)).owed is None
 
     def test_not_a_flip_back_or_a_changed_cap(self) -> None:
         known = flipped(THREE_HOURS)
         off = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
-        assert journal_entry(off, copy_of(off), known, now=NOW + 5).owed is None
+        assert journal_entry(off, copy_of(off), known, Seen(NOW + 5)).owed is None
         capped = plan(THREE_HOURS, max_catchup_runs=9)
-        assert journal_entry(capped, copy_of(capped), replace(known, owed=None), now=NOW + 5).owed is None
+        assert journal_entry(capped, copy_of(capped), replace(known, owed=None), Seen(NOW + 5)).owed is None
 
     def test_eras_tell_what_held_when(self) -> None:  # H20
         entry = flipped(THREE_HOURS)

@@ -1,4 +1,4 @@
-"""Picking confs by what people type: a DAG id, ``type/name``, a name or a file."""
+"""Picking confs and jobs by what people type: a DAG id, ``type/name``, a name or a file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, Verdict
-from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.conf_root import ConfRoot
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
+from airflow_chronon.core.verdicts import Verdict
+from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 
 def select(verdicts: Mapping[str, Verdict], wanted: Sequence[str], root: Path) -> dict[str, Verdict]:
@@ -17,14 +20,30 @@ def select(verdicts: Mapping[str, Verdict], wanted: Sequence[str], root: Path) -
     return {key: verdicts[key] for text in wanted for key in (_key(verdicts, text, root),)}
 
 
+def select_job(root: ConfRoot, wanted: str) -> JobPlan:
+    """The plan of one job. Raises ``ChrononError`` when its file is bad, or there is no such job."""
+    verdicts = {key: verdict for key, verdict in root.judge().items() if key.startswith("job/")}
+    if not verdicts and root.problems:
+        raise Rejected(root.problems)
+    key, verdict = next(iter(select(verdicts, [wanted], root.path).items()))
+    if isinstance(verdict, RejectedConf):
+        raise Rejected(verdict.faults, conf=key)
+    assert isinstance(verdict, JobPlan)
+    return verdict
+
+
 def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
     if text in verdicts:
         return text
     by_name: dict[str, list[str]] = {}
     for key, verdict in verdicts.items():
         aliases = {key.partition("/")[2], _file(verdict), str(root / _file(verdict))}
-        if isinstance(verdict, ConfPlan):
+        if isinstance(verdict, ConfPlan | JobPlan):
             aliases.add(verdict.dag_id)
+        if key.startswith("job/"):
+            file = Path(_file(verdict))
+            named = f"{file.parent.name}.{file.stem}"
+            aliases |= {file.stem, named, f"job/{named}"}
         for alias in aliases:
             by_name.setdefault(alias, []).append(key)
     found = by_name.get(text) or by_name.get(str(Path(text))) or _by_path(verdicts, Path(text), root)

@@ -1,0 +1,88 @@
+"""The timetable of jobs: the intervals between the fires of a schedule. The partition key is the logical date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pendulum
+from airflow.exceptions import InvalidPartitionKeyError
+from airflow.timetables.base import DagRunInfo, Timetable
+
+from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.keyed_timetable import KeyedTimetable, moment_of
+from airflow_chronon.airflow.run_history import held_until
+from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime
+from airflow_chronon.core.job_requests import logical_date_of_key
+from airflow_chronon.core.job_schedule import JobRun, JobSchedule
+from airflow_chronon.core.wire import job_schedule_from_json, job_schedule_to_json
+from airflow_chronon.errors import ChrononError
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
+
+
+class JobTimetable(KeyedTimetable[JobRun]):
+    """Runs of one job version (H2, H4, H8 to H15). A scheduled run's data interval is ``[P, F)``.
+
+    The window that the job gets is worked out from it and the schedule: moved or widened it is no interval (H2, H3).
+    """
+
+    def __init__(self, schedule: JobSchedule) -> None:
+        cron = schedule.cron.text
+        super().__init__(schedule, summary=cron if schedule.enabled else f"{cron} (off)")
+        self._job = schedule
+        self.description = f"between the fires of {cron} (UTC)"
+
+    def serialize(self) -> dict[str, Any]:
+        return job_schedule_to_json(self._job)
+
+    @classmethod
+    def deserialize(cls, data: dict[str, Any]) -> Timetable:
+        return cls(job_schedule_from_json(data))
+
+    def run_info_from_dag_run(self, *, dag_run: DagRun) -> DagRunInfo:
+        """What the next run is worked out from. Without catch-up nothing of a pause is made up (H14): a DAG that is
+        paused goes on from now, and one that was, from when it was unpaused."""
+        info = super().run_info_from_dag_run(dag_run=dag_run)
+        if self._job.catch_up.enabled:
+            return info
+        held = held_until(dag_run, since=info.run_after)
+        if held is None:
+            return info
+        return info._replace(partition_date=pendulum.instance(held))  # read by _end_of() alone
+
+    def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:
+        """One replay per interval that has ended and whose logical date is in ``[earliest, latest]``, both inclusive."""
+        for start in self._job.starts(from_datetime(earliest), from_datetime(latest) + 1):
+            if self._job.end_of(start) > now():
+                return
+            yield self._replay_info(start)
+
+    def _decode_partition_date(self, partition_key: str) -> datetime:
+        """The logical date of a key. Airflow stores the key as typed, so only its canonical spelling may pass (C27)."""
+        try:
+            return moment_of(logical_date_of_key(partition_key, self._job, now=now()))
+        except ChrononError as error:
+            raise InvalidPartitionKeyError(str(error)) from None
+
+    def _tiled(self, run: JobRun, last: DagRunInfo | None) -> JobRun:
+        """Under a changed cron too, an interval begins where the one before it ended, if not later: logical dates of one
+        job only ever grow, and Airflow allows each once."""
+        if last is None or last.partition_key is None:
+            return run
+        end = from_datetime(last.run_after)
+        return self._job.run(end, run.fire) if run.logical_date < end < run.fire else run
+
+    def _interval(self, run: JobRun) -> TimeWindow:
+        return TimeWindow(run.logical_date, run.fire)
+
+    def _start(self, run: JobRun) -> Instant:
+        return run.logical_date
+
+    def _end_of(self, info: DagRunInfo | None) -> Instant | None:
+        """The fire of a run, or how far a pause after it reached."""
+        if info is None or info.partition_date is None:
+            return None
+        return max(from_datetime(info.run_after), from_datetime(info.partition_date))

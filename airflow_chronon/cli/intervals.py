@@ -1,0 +1,65 @@
+"""What ``partitions`` and ``backfill`` ask of a conf and of a job alike: the range that is meant, and what ran in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airflow_chronon.core.instants import Instant, TimeWindow
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.job_ranges import check_ended, read_intervals
+from airflow_chronon.core.job_schedule import JobSchedule
+from airflow_chronon.core.manual import IllegalPartition, read_end, read_range, read_start
+from airflow_chronon.core.partition_states import KnownRun
+from airflow_chronon.core.plan.journal import JournalEntry, as_seen
+from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.runs import RunSchedule
+from airflow_chronon.core.verdicts import GoodPlan
+from airflow_chronon.errors import Fault
+from airflow_chronon.rest.coverage import known_runs, runs_covering
+from airflow_chronon.rest.protocol import AirflowServer
+
+
+def seen_plan(plan: GoodPlan, entry: JournalEntry | None) -> GoodPlan:
+    """The plan with its schedule as the deployment knows it: a job may begin when it was first seen (H15)."""
+    if isinstance(plan, JobPlan) and plan.schedule is not None:
+        return replace(plan, schedule=as_seen(plan.schedule, entry))
+    return plan
+
+
+def schedule_of(plan: GoodPlan) -> RunSchedule | JobSchedule:
+    """The schedule of a plan that has one."""
+    schedule = plan.intervals
+    assert schedule is not None  # open_plan() lets no other through
+    return schedule
+
+
+def asked_range(plan: GoodPlan, start: str, end: str | None) -> TimeWindow:
+    """The partitions from ``start`` to ``end``, both inclusive, whether or not they have ended; the first alone without
+    an end."""
+    schedule, last = schedule_of(plan), end or start
+    if isinstance(schedule, JobSchedule):
+        return read_intervals(start, last, schedule)
+    spec = schedule.spec
+    first_start, last_start = read_start(start, spec), read_end(last, spec)
+    if last_start < first_start:
+        raise IllegalPartition(Fault("C27", "end_ds", f"{last!r} is before start_ds {start!r}", "swap them"))
+    return TimeWindow(first_start, last_start + spec.grid.interval)
+
+
+def ended_range(plan: GoodPlan, start: str, end: str | None, *, now: Instant) -> TimeWindow:
+    """The same range, every partition of which has ended by ``now``."""
+    if isinstance(plan, ConfPlan):
+        return read_range(start, end or start, plan.spec, now=now)
+    window = asked_range(plan, start, end)
+    check_ended(window, now=now)
+    return window
+
+
+def runs_in(
+    server: AirflowServer, plan: GoodPlan, window: TimeWindow, *, now: Instant, states: Sequence[str] = ()
+) -> list[KnownRun]:
+    """The runs that cover partitions of a window."""
+    grid = plan.spec.grid if isinstance(plan, ConfPlan) else None
+    found = runs_covering(server, plan.dag_id, window, grid=grid, states=states)
+    return known_runs(found, schedule_of(plan), now=now)

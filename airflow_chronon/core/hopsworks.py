@@ -1,0 +1,134 @@
+"""A Hopsworks schedule, as its REST API writes it, made into the text of a job file (H1 to H15)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_chronon.core.instants import SCHEDULABLE, iso
+from airflow_chronon.core.job_schedule import schedule_faults
+from airflow_chronon.core.quartz import read_cron
+from airflow_chronon.errors import ChrononError, Fault, Rejected
+
+#: Every field of the schedule object that has a place in a job file.
+FIELDS: Mapping[str, str] = {
+    "cronExpression": "cron_expression",
+    "startDateTime": "start_time",
+    "endDateTime": "end_time",
+    "startTimeOffsetSeconds": "start_time_offset_seconds",
+    "catchup": "catchup",
+    "maxActiveRuns": "max_active_runs",
+    "maxCatchupRuns": "max_catchup_runs",
+    "skipToDate": "skip_to_date",
+    "enabled": "enabled",
+}
+_OF_THE_SERVER = {"id", "href", "type", "nextExecutionDateTime"}  # read only there, worked out here
+_IGNORED = "endTimeOffsetSeconds"
+_INSTANTS = {"start_time", "end_time", "skip_to_date"}
+_COUNTS = {"max_active_runs", "max_catchup_runs"}
+_FLAGS = {"catchup", "enabled"}
+_INSIDE = "jobSchedule"  #: where a whole job object holds its schedule
+
+
+@dataclass(frozen=True)
+class ImportedSchedule:
+    """The text of a job file, and what had to be left out of it."""
+
+    text: str
+    notes: tuple[Fault, ...] = ()
+
+
+def import_schedule(text: str) -> ImportedSchedule:
+    """Read a schedule object, or a job object that holds one; camelCase, instants in epoch milliseconds.
+
+    The job file gets ``legacy_start_time_arg``, since the jobs of Hopsworks may expect it (H6), and a command to fill in.
+    Raises :class:`Rejected` with every field that cannot be carried.
+    """
+    written = _object(text)
+    faults: list[Fault] = []
+    notes: list[Fault] = []
+    schedule: dict[str, Any] = {}
+    for name, value in written.items():
+        if name in _OF_THE_SERVER:
+            continue
+        if name == _IGNORED:
+            if value is not None:
+                problem = f"{value!r} is left out: the end of a window is one interval after its start"
+                notes.append(Fault("H2", name, problem))
+        elif name not in FIELDS:
+            faults.append(Fault("input", name, f"the field cannot be carried: {value!r}", "take it out of the object"))
+        elif value is not None:
+            schedule[FIELDS[name]] = _value(name, value, faults, notes)
+    faults += _broken(schedule, faults)
+    if faults:
+        raise Rejected(faults)
+    return ImportedSchedule("\n".join(_lines(schedule)) + "\n", tuple(notes))
+
+
+def _object(text: str) -> dict[str, Any]:
+    remedy = "give the answer of Hopsworks' REST API for one schedule"
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Rejected([Fault("input", "", f"it is not JSON: {error}", remedy)]) from None
+    if isinstance(found, dict) and isinstance(found.get(_INSIDE), dict):
+        found = found[_INSIDE]
+    if not isinstance(found, dict):
+        raise Rejected([Fault("input", "", "it is no schedule object", remedy)])
+    return found
+
+
+def _value(name: str, value: Any, faults: list[Fault], notes: list[Fault]) -> Any:
+    key = FIELDS[name]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if key in _INSTANTS:
+        if not is_number or value // 1000 not in SCHEDULABLE:
+            faults.append(_bad(name, value, "give epoch milliseconds of the years 1970 to 2199"))
+            return None
+        if value % 1000:
+            notes.append(Fault("H15", name, f"{value % 1000} milliseconds are left out: instants keep whole seconds"))
+        return iso(value // 1000)
+    if key in _FLAGS and not isinstance(value, bool):
+        faults.append(_bad(name, value, "give true or false"))
+    elif key in _COUNTS and not (is_number and value >= 1):
+        faults.append(_bad(name, value, "give a whole number from 1"))
+    elif key == "start_time_offset_seconds" and not is_number:
+        faults.append(_bad(name, value, "give a whole number of seconds"))
+    elif key == "cron_expression" and not isinstance(value, str):
+        faults.append(_bad(name, value, "give a cron expression"))
+    return value
+
+
+def _broken(schedule: Mapping[str, Any], before: list[Fault]) -> Iterator[Fault]:
+    """What the rules have against the fields that could be read, by Hopsworks' names."""
+    if before:
+        return
+    if "cron_expression" not in schedule:
+        yield Fault("H1", "cronExpression", "the field is missing", "give the whole schedule object")
+        return
+    try:
+        read_cron(schedule["cron_expression"])
+    except ChrononError as error:
+        yield error.fault.under("cronExpression")
+    for fault in schedule_faults(schedule.get("start_time_offset_seconds", 0), None):
+        yield Fault(fault.rule, "startTimeOffsetSeconds", fault.message, fault.remedy)
+    if schedule.get("catchup") and "start_time" not in schedule:
+        yield Fault("H15", "catchup", "catch-up needs to know where the schedule begins", "set startDateTime")
+
+
+def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
+    yield "version: 1"
+    yield "# Put the job's own command here; see docs/jobs.md."
+    yield 'runner: {kind: command, argv: ["python", "job.py"]}'
+    yield "legacy_start_time_arg: true # appends -start_time <logical date>, as Hopsworks did"
+    yield "schedule:"
+    for key in FIELDS.values():
+        if key in schedule:
+            value = schedule[key]
+            yield f"  {key}: {value if key in _INSTANTS else json.dumps(value)}"
+
+
+def _bad(name: str, value: Any, remedy: str) -> Fault:
+    return Fault("input", name, f"{value!r} cannot be carried", remedy)

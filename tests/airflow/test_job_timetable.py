@@ -1,0 +1,342 @@
+"""The timetable of jobs: intervals between fires, told to Airflow with key and data interval (H2, H4, H8 to H18)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pendulum
+import pytest
+from airflow.exceptions import InvalidPartitionKeyError
+from airflow.models.dag import DagModel
+from airflow.models.dagbundle import DagBundleModel
+from airflow.models.dagrun import DagRun
+from airflow.models.log import Log
+from airflow.timetables.base import DagRunInfo, TimeRestriction
+from airflow.utils.types import DagRunType
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_chronon.airflow.job_timetable import JobTimetable
+from airflow_chronon.core.instants import HOUR, MINUTE, to_datetime
+from airflow_chronon.core.job_schedule import JobSchedule
+from tests.airflow.jobs import job_schedule
+from tests.airflow.schedules import T0, at
+
+ANY_TIME = TimeRestriction(None, None, True)
+
+
+def moment(text: str) -> pendulum.DateTime:
+    return pendulum.instance(to_datetime(at(text)))
+
+
+def info(fire: str, logical_date: str) -> DagRunInfo:
+    return DagRunInfo(moment(fire), None, moment(logical_date), logical_date)
+
+
+def next_info(schedule: JobSchedule, last: DagRunInfo | None = None) -> DagRunInfo | None:
+    return JobTimetable(schedule).next_dagrun_info_v2(last_dagrun_info=last, restriction=ANY_TIME)
+
+
+def next_key(schedule: JobSchedule, last: DagRunInfo | None = None) -> str | None:
+    following = next_info(schedule, last)
+    return following and following.partition_key
+
+
+class TestTheNextRun:
+    def test_a_scheduled_run_has_its_interval_its_key_and_its_fire(self, clock):
+        # H2: ten o'clock gives [09:00, 10:00), and the logical date is its start
+        clock.instant = at("2026-06-01T10:00:30Z")
+        found = next_info(job_schedule(armed=at("2026-06-01T09:30:00Z")))
+        assert found is not None and found.data_interval is not None
+        assert found.run_after == moment("2026-06-01T10:00:00Z")
+        assert (found.data_interval.start, found.data_interval.end) == (
+            moment("2026-06-01T09:00:00Z"),
+            moment("2026-06-01T10:00:00Z"),
+        )
+        assert (found.partition_key, found.partition_date) == ("2026-06-01T09:00:00Z", moment("2026-06-01T09:00:00Z"))
+
+    @pytest.mark.parametrize("more", [{"offset": 25 * HOUR}, {"lookback": 25 * HOUR}], ids=["moved", "widened"])
+    def test_a_moved_or_widened_window_does_not_move_the_interval(self, clock, more):
+        # H2, H3: intervals tile, whatever the window
+        clock.instant = at("2026-06-01T10:00:30Z")
+        found = next_info(job_schedule(armed=at("2026-06-01T09:30:00Z"), **more))
+        assert found is not None and found.data_interval is not None
+        assert found.data_interval.start == moment("2026-06-01T09:00:00Z")
+
+    def test_the_first_interval_begins_at_the_start(self, clock):
+        # H4
+        clock.instant = at("2026-06-01T11:00:30Z")
+        found = next_info(job_schedule(start=at("2026-06-01T10:05:00Z"), armed=at("2026-06-01T10:05:00Z")))
+        assert found is not None and found.data_interval is not None
+        assert found.partition_key == "2026-06-01T10:05:00Z"
+        assert found.data_interval.end == moment("2026-06-01T11:00:00Z")
+
+    def test_a_new_job_without_catch_up_waits_for_its_next_fire(self, clock):
+        # H8
+        clock.instant = at("2026-06-01T10:20:00Z")
+        found = next_info(job_schedule(armed=at("2026-06-01T10:15:00Z"), start=at("2026-01-01T00:00:00Z")))
+        assert found is not None
+        assert found.run_after == moment("2026-06-01T11:00:00Z")
+
+    def test_a_version_bump_goes_on_after_the_old_versions_last_fire(self, clock):
+        # H8: the old version ran at 10:00, the new one was first seen after 11:00
+        clock.instant = at("2026-06-01T11:20:00Z")
+        seen = job_schedule().seen(first=at("2026-06-01T10:00:00Z"), armed=at("2026-06-01T10:00:00Z"))
+        assert next_key(seen) == "2026-06-01T10:00:00Z"
+
+    def test_a_job_that_is_off_never_fires(self, clock):
+        clock.instant = at("2026-06-01T10:20:00Z")
+        assert next_info(JobSchedule(job_schedule().cron, enabled=False, armed=0)) is None
+
+    def test_after_an_outage_without_catch_up_the_newest_comes(self, clock):
+        # H8: six hours without a scheduler
+        clock.instant = at("2026-06-01T06:10:00Z")
+        assert next_key(job_schedule(), info("2026-06-01T00:00:00Z", "2026-05-31T23:00:00Z")) == "2026-06-01T05:00:00Z"
+
+    def test_after_an_outage_with_catch_up_the_oldest_comes_within_the_cap(self, clock):
+        # H9, H10
+        clock.instant = at("2026-06-01T06:10:00Z")
+        last = info("2026-06-01T00:00:00Z", "2026-05-31T23:00:00Z")
+        start = at("2026-01-01T00:00:00Z")
+        assert next_key(job_schedule(enabled=True, start=start), last) == "2026-06-01T00:00:00Z"
+        assert next_key(job_schedule(enabled=True, start=start, max_runs=2), last) == "2026-06-01T04:00:00Z"
+
+    def test_under_a_changed_cron_intervals_still_tile(self, clock):
+        # H2: hourly until 06:00, daily since: the next interval does not reach back over what has run
+        clock.instant = at("2026-06-02T00:00:30Z")
+        found = next_info(job_schedule("0 0 * * *"), info("2026-06-01T06:00:00Z", "2026-06-01T05:00:00Z"))
+        assert found is not None and found.data_interval is not None
+        assert found.data_interval.start == moment("2026-06-01T06:00:00Z")
+        assert found.data_interval.end == moment("2026-06-02T00:00:00Z")
+
+    @given(
+        st.sampled_from(["0 * * * *", "*/7 * * * *", "0 9 * * 1-5", "30 6 1 * *"]), st.integers(0, 400), st.booleans()
+    )
+    def test_runs_tile_whatever_the_cron(self, cron, minutes, catch_up):
+        # H2, H17: each interval begins where the one before it ended
+        from airflow_chronon.airflow import keyed_timetable
+
+        schedule = job_schedule(cron, enabled=catch_up, start=T0)
+        last: DagRunInfo | None = None
+        timetable = JobTimetable(schedule)
+        original = keyed_timetable.now
+        try:
+            for step in range(4):
+                keyed_timetable.now = lambda step=step: T0 + (minutes + step) * MINUTE  # type: ignore[assignment,misc]
+                found = timetable.next_dagrun_info_v2(last_dagrun_info=last, restriction=ANY_TIME)
+                assert found is not None and found.data_interval is not None
+                if last is not None and catch_up:
+                    assert found.data_interval.start == last.run_after
+                assert found.data_interval.end == found.run_after
+                last = found._replace(data_interval=None)
+        finally:
+            keyed_timetable.now = original
+
+
+class TestReplays:
+    def test_have_a_key_and_no_interval_and_end_with_what_has_ended(self, clock):
+        # H18: a replay works any number of times
+        clock.instant = at("2026-06-01T06:10:00Z")
+        found = list(
+            JobTimetable(job_schedule()).iter_partition_dagrun_infos(
+                earliest=moment("2026-06-01T03:00:00Z"), latest=moment("2026-06-01T12:00:00Z")
+            )
+        )
+        assert [each.partition_key for each in found] == [f"2026-06-01T0{hour}:00:00Z" for hour in (3, 4, 5)]
+        assert {each.data_interval for each in found} == {None}
+
+    def test_the_short_first_interval_is_one_of_them(self, clock):
+        # H4
+        clock.instant = at("2026-06-02T00:00:00Z")
+        schedule = job_schedule(start=at("2026-06-01T10:05:00Z"))
+        found = JobTimetable(schedule).iter_partition_dagrun_infos(
+            earliest=moment("2026-06-01T09:00:00Z"), latest=moment("2026-06-01T11:00:00Z")
+        )
+        assert [each.partition_key for each in found] == [
+            "2026-06-01T09:00:00Z",
+            "2026-06-01T10:05:00Z",
+            "2026-06-01T11:00:00Z",
+        ]
+
+    def test_irregular_crons_are_fine(self, clock):
+        clock.instant = at("2026-06-10T00:00:00Z")
+        found = JobTimetable(job_schedule("0 9 * * 1-5")).iter_partition_dagrun_infos(
+            earliest=moment("2026-06-05T00:00:00Z"), latest=moment("2026-06-08T23:00:00Z")
+        )
+        assert [each.partition_key for each in found] == ["2026-06-05T09:00:00Z", "2026-06-08T09:00:00Z"]
+
+    def test_run_ids_never_repeat_but_those_of_scheduled_runs(self):
+        timetable = JobTimetable(job_schedule())
+        of: dict[str, Any] = {"run_after": moment("2026-06-01T10:00:00Z"), "data_interval": None}
+        key = "2026-06-01T09:00:00Z"
+        assert timetable.generate_run_id(run_type=DagRunType.SCHEDULED, partition_key=key, **of) == f"scheduled__{key}"
+        ids = {timetable.generate_run_id(run_type=DagRunType.BACKFILL_JOB, partition_key=key, **of) for _ in range(5)}
+        assert len(ids) == 5 and all(each.startswith(f"backfill__{key}__") for each in ids)
+
+
+class TestKeys:
+    def decode(self, key: str, **of: Any) -> datetime | None:
+        return JobTimetable(job_schedule(**of))._decode_partition_date(key)
+
+    def test_a_logical_date_is_a_key(self, clock):
+        clock.instant = at("2026-06-01T10:00:00Z")
+        assert self.decode("2026-06-01T09:00:00Z") == moment("2026-06-01T09:00:00Z")
+
+    @pytest.mark.parametrize(
+        ("key", "says"),
+        [
+            ("2026-06-01T08:30:00Z", "Use 2026-06-01T08:00:00Z or 2026-06-01T09:00:00Z"),
+            ("2026-06-01T08:00", "Write 2026-06-01T08:00:00Z"),
+            ("yesterday", "no logical date"),
+            ("2026-06-01T10:00:00Z", "has not come"),
+        ],
+    )
+    def test_anything_else_is_refused_with_what_would_do(self, clock, key, says):
+        # C27
+        clock.instant = at("2026-06-01T10:30:00Z")
+        with pytest.raises(InvalidPartitionKeyError, match=says):
+            self.decode(key)
+
+
+def test_it_survives_serialisation():
+    for schedule in (
+        job_schedule(),
+        job_schedule(offset=HOUR, enabled=True, start=T0, max_runs=3, skip_to=T0 + HOUR, end=T0 + 99 * HOUR),
+        job_schedule(lookback=HOUR, armed=None),
+    ):
+        timetable = JobTimetable(schedule)
+        assert JobTimetable.deserialize(timetable.serialize()) == timetable
+    assert JobTimetable(job_schedule()) != JobTimetable(job_schedule("1 * * * *"))
+
+
+class TestPauses:
+    """A job that was paused in the UI (H14)."""
+
+    @pytest.fixture
+    def model(self, session) -> DagModel:
+        session.add(DagBundleModel(name="pauses"))
+        session.flush()
+        model = DagModel(dag_id="d", bundle_name="pauses", is_paused=False)
+        model.max_active_runs = 64
+        session.add(model)
+        session.flush()
+        return model
+
+    @pytest.fixture
+    def last(self, session) -> DagRun:
+        """The last run before the pause: at nine o'clock."""
+        start, end = at("2026-06-01T08:00:00Z"), at("2026-06-01T09:00:00Z")
+        run = DagRun(
+            dag_id="d",
+            run_id="scheduled__x",
+            run_type="scheduled",
+            logical_date=to_datetime(start),
+            data_interval=(to_datetime(start), to_datetime(end)),
+            run_after=to_datetime(end),
+        )
+        run.partition_key, run.partition_date = "2026-06-01T08:00:00Z", to_datetime(start)
+        session.add(run)
+        session.flush()
+        session.refresh(run)
+        return run
+
+    def planned(self, schedule: JobSchedule, run: DagRun) -> str:
+        timetable = JobTimetable(schedule)
+        found = timetable.next_dagrun_info_v2(
+            last_dagrun_info=timetable.run_info_from_dag_run(dag_run=run), restriction=ANY_TIME
+        )
+        assert found is not None
+        return found.run_after.format("HH:mm")
+
+    def unpaused(self, session, text: str, *, event: str = "patch_dag", extra: str = '{"is_paused": false}') -> None:
+        log = Log(event=event, dag_id="d", extra=extra)
+        log.dttm = to_datetime(at(text))
+        session.add(log)
+        session.flush()
+
+    def test_while_it_is_paused_the_plan_moves_on_with_the_clock(self, clock, model, last):
+        clock.instant = at("2026-06-01T12:20:00Z")
+        model.is_paused = True
+        assert self.planned(job_schedule(), last) == "13:00"
+
+    def test_once_unpaused_nothing_of_the_pause_is_made_up(self, session, clock, model, last):
+        clock.instant = at("2026-06-01T12:40:00Z")
+        self.unpaused(session, "2026-06-01T12:20:00Z")
+        assert self.planned(job_schedule(), last) == "13:00"
+
+    @pytest.mark.parametrize(
+        "of",
+        [
+            {"event": "patch_dag", "extra": '{"is_paused": false, "method": "PATCH"}'},
+            {"event": "cli_dag_unpause", "extra": "{}"},
+        ],
+        ids=["by the UI or the API", "by the command line"],
+    )
+    def test_a_fire_after_the_pause_is_due(self, session, clock, model, last, of):
+        clock.instant = at("2026-06-01T13:10:00Z")
+        self.unpaused(session, "2026-06-01T12:20:00Z", **of)
+        assert self.planned(job_schedule(), last) == "13:00"
+
+    def test_an_outage_after_an_old_pause_is_an_outage(self, session, clock, model, last):
+        # H8
+        clock.instant = at("2026-06-01T12:40:00Z")
+        self.unpaused(session, "2026-06-01T08:20:00Z")
+        assert self.planned(job_schedule(), last) == "12:00"
+
+    def test_the_interval_after_a_pause_is_a_whole_one(self, session, clock, model, last):
+        # H2
+        clock.instant = at("2026-06-01T12:40:00Z")
+        self.unpaused(session, "2026-06-01T12:20:00Z")
+        timetable = JobTimetable(job_schedule())
+        found = timetable.next_dagrun_info_v2(
+            last_dagrun_info=timetable.run_info_from_dag_run(dag_run=last), restriction=ANY_TIME
+        )
+        assert found is not None and found.partition_key == "2026-06-01T12:00:00Z"
+
+    def test_with_catch_up_the_pause_is_replayed(self, session, clock, model, last):
+        clock.instant = at("2026-06-01T12:40:00Z")
+        self.unpaused(session, "2026-06-01T12:20:00Z")
+        assert self.planned(job_schedule(enabled=True, start=at("2026-01-01T00:00:00Z")), last) == "10:00"
+
+
+class TestCreation:
+    """What the scheduler creates of what was planned (H8, H10, H12), as for confs."""
+
+    @pytest.fixture
+    def create(self, session, clock):
+        session.add(DagBundleModel(name="creation"))
+        session.flush()
+        model = DagModel(dag_id="d", bundle_name="creation")
+        model.max_active_runs = 2
+        session.add(model)
+        session.flush()
+
+        def create(schedule: JobSchedule, now: str, *, planned: str) -> str:
+            clock.instant = at(now)
+            run = schedule.run_of(at(planned))
+            model.next_dagrun_create_after = to_datetime(run.fire)
+            model.next_dagrun_partition_key, model.next_dagrun_partition_date = run.key, to_datetime(run.logical_date)
+            found = JobTimetable(schedule).next_run_info_from_dag_model(dag_model=model)
+            assert found is not None and found.partition_key is not None
+            return found.partition_key
+
+        return create
+
+    def add(self, session, logical_date: str, *, created: str) -> None:
+        start = at(logical_date)
+        run = DagRun(dag_id="d", run_id=logical_date, run_type="scheduled", run_after=to_datetime(start + HOUR))
+        run.partition_key, run.partition_date = logical_date, to_datetime(start)
+        run.created_at = to_datetime(at(created))
+        session.add(run)
+        session.flush()
+
+    def test_what_an_outage_overtook_gives_way_to_the_newest(self, create):
+        assert create(job_schedule(), "2026-06-01T06:10:00Z", planned="2026-06-01T00:00:00Z") == "2026-06-01T05:00:00Z"
+
+    def test_a_fire_that_waited_for_a_slot_comes(self, session, create):
+        # H12
+        self.add(session, "2026-06-01T00:00:00Z", created="2026-06-01T01:00:01Z")
+        self.add(session, "2026-06-01T01:00:00Z", created="2026-06-01T02:00:01Z")
+        found = create(job_schedule(), "2026-06-01T06:10:00Z", planned="2026-06-01T05:00:00Z")
+        assert found == "2026-06-01T02:00:00Z"

@@ -1,0 +1,257 @@
+"""The reconciler and jobs: arming, pauses, version bumps, flips, retirements (H8, H13 to H16, C23)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_chronon.core.instants import HOUR, MINUTE, iso
+from airflow_chronon.core.plan.actions import Report, Unpause
+from airflow_chronon.core.plan.journal import JournalEntry, as_seen, entry_from_json, entry_to_json
+from airflow_chronon.rest.records import RunRecord
+from tests.core.confs import at
+from tests.reconcile.test_replaying import go_on
+from tests.reconcile.world import NOW, World, conf, job
+
+ID, NEXT = "job.etl.hourly__1", "job.etl.hourly__2"
+
+
+def entry(world: World, dag_id: str = ID) -> JournalEntry:
+    return world.state().journal()[dag_id]
+
+
+def ran(world: World, fire: int, *, dag_id: str = ID, kind: str = "scheduled", state: str = "success") -> None:
+    """The run of an hourly fire."""
+    start = fire - HOUR
+    world.airflow.run_records.append(
+        RunRecord(dag_id, f"{kind}__{iso(start)}", kind, state, iso(start), start, run_after=fire)
+    )
+
+
+def later(world: World, seconds: int, *confs: object, **settings: object) -> None:
+    """Time passes, and the tree changes."""
+    world.now += seconds
+    if confs:
+        world.deploy(*confs, **settings)  # type: ignore[arg-type]
+    world.parse()
+    world.reconcile()
+
+
+def deployed(**schedule: object) -> World:
+    world = World()
+    world.deploy(job(**schedule))  # type: ignore[arg-type]
+    world.settle()
+    return world
+
+
+class TestArming:
+    def test_a_job_is_armed_when_it_is_first_seen(self) -> None:
+        # H14
+        world = deployed()
+        assert (entry(world).armed, entry(world).begins, entry(world).first_seen) == (NOW, NOW, NOW)
+
+    def test_a_conf_is_not(self) -> None:
+        world = World()
+        world.deploy(conf("t.a__1"))
+        world.settle()
+        assert entry(world, "staging_query.t.a__1").armed is None
+
+    def test_it_is_armed_anew_when_it_is_seen_to_be_on_again(self) -> None:
+        # H14
+        world = deployed()
+        later(world, HOUR, job(enabled=False))
+        later(world, HOUR, job(enabled=False))
+        assert entry(world).armed == NOW
+        later(world, HOUR, job())
+        assert entry(world).armed == NOW + 3 * HOUR
+        assert [era.fires for era in entry(world).eras] == [True, False, True]
+
+    def test_a_schedule_that_a_job_gets_later_is_armed_then(self) -> None:
+        world = deployed(cron=None)
+        later(world, HOUR, job())
+        assert entry(world).armed == NOW + HOUR
+
+    def test_nothing_else_arms_it(self) -> None:
+        world = deployed()
+        later(world, HOUR, job(cron="5 * * * *", max_active_runs=2))
+        assert entry(world).armed == NOW
+        assert len(entry(world).eras) == 2
+
+    def test_the_journal_survives_being_written_and_read(self) -> None:
+        world = deployed()
+        later(world, HOUR, job(enabled=False))
+        assert entry_from_json(entry_to_json(entry(world))) == entry(world)
+
+    def test_an_unchanged_tree_changes_nothing(self) -> None:
+        world = deployed()
+        world.now += HOUR
+        assert world.reconcile().plan.is_settled
+
+
+class TestPauses:
+    def paused(self) -> World:
+        world = deployed()
+        world.airflow.set_paused(ID, paused=True)
+        later(world, HOUR)
+        return world
+
+    def test_a_paused_job_stays_paused_and_is_noted(self) -> None:
+        # H14, C25
+        world = self.paused()
+        plan = world.reconcile().plan
+        assert world.airflow.dag_records[ID].is_paused
+        assert not [action for action in plan.actions if isinstance(action, Unpause)]
+        assert any(isinstance(action, Report) and action.conf == ID for action in plan.actions)
+
+    def test_the_journal_has_the_pause_and_its_end(self) -> None:
+        # H20
+        world = self.paused()
+        assert [era.is_paused for era in entry(world).eras] == [False, True]
+        world.airflow.set_paused(ID, paused=False)
+        later(world, HOUR)
+        assert [era.is_paused for era in entry(world).eras] == [False, True, False]
+        assert entry(world).armed == NOW + 2 * HOUR
+
+    def test_a_replay_waits_until_someone_unpauses_the_job(self) -> None:
+        # H13
+        world = deployed(start_time="2026-06-09T12:00Z")
+        ran(world, NOW - HOUR)
+        world.airflow.set_paused(ID, paused=True)
+        later(world, MINUTE, job(start_time="2026-06-09T12:00Z", catchup=True))
+        assert len(world.airflow.run_records) == 1
+        world.airflow.set_paused(ID, paused=False)
+        later(world, MINUTE)
+        assert len(world.airflow.run_records) == 11
+
+
+class TestAVersionBump:
+    def test_goes_on_after_the_old_versions_last_fire(self) -> None:
+        # H8: the old one last fired at 01:00, the new one is seen at 02:20
+        world = deployed()
+        ran(world, NOW + HOUR)
+        later(world, 2 * HOUR + 20 * MINUTE, job(version=2))
+        found = entry(world, NEXT)
+        assert (found.armed, found.begins) == (NOW + HOUR, NOW + HOUR)
+        schedule = as_seen(world.trees["main"].facts().plans[NEXT].schedule, found)  # type: ignore[union-attr,arg-type]
+        following = schedule.next_run(None, world.now)
+        assert following is not None and following.fire == NOW + 2 * HOUR
+
+    def test_of_a_job_that_never_ran_goes_on_from_when_it_was_armed(self) -> None:
+        world = deployed()
+        later(world, 2 * HOUR, job(version=2))
+        assert entry(world, NEXT).armed == NOW
+
+    def test_of_a_job_that_was_off_is_a_new_job(self) -> None:
+        world = deployed()
+        ran(world, NOW)
+        later(world, HOUR, job(enabled=False))
+        later(world, HOUR, job(version=2))
+        assert entry(world, NEXT).armed == NOW + 2 * HOUR
+
+    def test_after_the_old_one_was_retired_is_a_new_job(self) -> None:
+        # H16
+        world = deployed()
+        ran(world, NOW)
+        world.deploy(job("other"))
+        world.settle()
+        later(world, HOUR, job("other"), job(version=2))
+        assert entry(world, NEXT).armed == world.now
+
+
+class TestRetirement:
+    def test_a_job_that_is_gone_is_drained_archived_and_deleted(self) -> None:
+        # C23
+        world = deployed()
+        world.parse()
+        world.fire(ID)
+        world.deploy(job("other"))
+        world.settle()
+        assert world.live() == {"job.etl.other__1"}
+        assert world.history(ID) == {"scheduled__1"}
+        assert "jobs/etl/hourly.yaml" in str(world.state().read_archive(world.state().archives(ID)[0]))
+
+    def test_a_broken_job_file_retires_nothing(self) -> None:
+        # C23
+        from airflow_chronon.core.resolve import RejectedConf
+        from airflow_chronon.errors import Fault
+
+        world = deployed()
+        bad = RejectedConf("job/etl.hourly", "jobs/etl/hourly.yaml", (Fault("settings", "", "it is not YAML"),))
+        world.deploy(job("other"), bad)
+        world.settle()
+        assert ID in world.live()
+
+    def test_deleted_and_created_again_it_forgets(self) -> None:
+        # H16
+        world = deployed()
+        world.deploy(job("other"))
+        world.settle()
+        later(world, 5 * HOUR, job("other"), job())
+        assert (entry(world).armed, entry(world).begins) == (world.now, world.now)
+        assert entry(world).gone is None
+
+    def test_back_before_it_was_deleted_it_goes_on(self) -> None:
+        world = deployed()
+        later(world, HOUR, job("other"))
+        later(world, HOUR, job("other"), job())
+        assert entry(world).armed == NOW
+
+
+class TestAFlipToCatchUp:
+    """H13: what was missed since the start is replayed, neighbours through one backfill, a single one by its key."""
+
+    START = "2026-06-09T12:00Z"
+
+    def flipped(self, *hours: int, **more: object) -> World:
+        world = deployed(start_time=self.START)
+        for hour in hours:
+            ran(world, at("2026-06-09 12:00") + hour * HOUR)
+        later(world, MINUTE, job(start_time=self.START, catchup=True, **more))  # type: ignore[arg-type]
+        return world
+
+    def replayed(self, world: World) -> list[str]:
+        return [str(run.partition_key)[11:13] for run in world.airflow.run_records if run.run_type != "scheduled"]
+
+    def test_neighbours_and_single_ones(self) -> None:
+        world = self.flipped(3, 5, 12)
+        calls = [call[0] for call in world.airflow.calls if call[0] in ("create_backfill", "trigger")]
+        assert calls == ["create_backfill", "trigger"]
+        assert self.replayed(world) == ["12", "13", "15"]
+        go_on(world)
+        assert self.replayed(world) == ["12", "13", "15", "17", "18", "19", "20", "21", "22"]
+
+    def test_the_skip_date_first_and_then_the_cap(self) -> None:
+        # H10, H11
+        world = self.flipped(12, max_catchup_runs=2, skip_to_date="2026-06-09T15:00Z")
+        assert self.replayed(world) == ["21", "22"]
+
+    def test_a_window_that_was_run_by_hand_counts_as_none(self) -> None:
+        world = self.flipped(12)
+        world.airflow.run_records.append(
+            RunRecord(ID, "manual__x", "manual", "success", conf={"start_time": "2026-06-09T12:00:00Z"})
+        )
+        assert len(self.replayed(world)) >= 11
+
+    def test_an_irregular_cron_is_fine(self) -> None:
+        world = World()
+        schedule = {"cron": "0 9 * * 1-5", "start_time": "2026-06-01T00:00Z"}
+        world.deploy(job(**schedule))  # type: ignore[arg-type]
+        world.settle()
+        start = at("2026-06-08 09:00")
+        record = RunRecord(ID, "s", "scheduled", "success", iso(start), start, run_after=at("2026-06-09 09:00"))
+        world.airflow.run_records.append(record)
+        later(world, MINUTE, job(**schedule, catchup=True))  # type: ignore[arg-type]
+        keys = [run.partition_key for run in world.airflow.run_records if run.run_type == "backfill"]
+        assert keys == [
+            "2026-06-01T00:00:00Z",
+            *(f"2026-06-0{day}T09:00:00Z" for day in (1, 2, 3, 4, 5)),
+        ]
+
+
+def test_two_branches_with_one_job_do_not_meet() -> None:
+    # C24: a job has no table that both could write
+    world = deployed()
+    world.deploy(job(), branch="try")
+    world.settle("try")
+    assert world.live("try") == {"try--job.etl.hourly__1"}
+    assert not world.reconcile("try").plan.findings
+    assert replace(entry(world), dag_id="").table == ""
