@@ -24,8 +24,7 @@ def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:
             rows.append(("ok", key, str(verdict.spec.grid), modes))
             notes[len(rows)] = [f"warning: {fault}" for fault in verdict.warnings]
         elif isinstance(verdict, JobPlan):
-            cron = verdict.schedule.cron.text if verdict.schedule is not None else "by hand"
-            rows.append(("ok", key, "", cron if "unscheduled" not in verdict.tags else f"{cron} (off)"))
+            rows.append(("ok", key, "", _fires(verdict)))
             notes[len(rows)] = [f"warning: {fault}" for fault in verdict.warnings]
         elif isinstance(verdict, RejectedConf):
             rows.append(("REJECTED", key, "", verdict.file))
@@ -68,6 +67,12 @@ def _explain_one(key: str, verdict: Verdict, runs: Sequence[Run | JobRun]) -> st
             rows.append((iso(of.fire), key_text, mode.value, span(labels), waits))
     lines += [f"  {line}" for line in columns(rows)] or ["  no runs"]
     return "\n".join(lines)
+
+
+def _fires(plan: JobPlan) -> str:
+    if plan.schedule is None:
+        return "by hand"
+    return plan.schedule.cron.text if plan.schedule.enabled else f"{plan.schedule.cron.text} (off)"
 
 
 def _explain_job(key: str, plan: JobPlan, runs: Sequence[Run | JobRun]) -> str:

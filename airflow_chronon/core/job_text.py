@@ -38,7 +38,7 @@ def with_schedule(text: str, schedule: ScheduleDocument, *, replacing: ScheduleD
         return _applied(text, [(start, end, " " * (start == end) + _flow({name: values[name] for name in given}))])
     present = {key.value: value for key, value in section.value}
     edits = [
-        (value.start_mark.index, _end_of(value), values[name])
+        (value.start_mark.index, len(text[: _end_of(value)].rstrip("\r\n")), values[name])
         for name, value in present.items()
         if getattr(schedule, name) != getattr(replacing, name, None)
     ]
@@ -108,6 +108,9 @@ def _column(mapping: yaml.MappingNode) -> int:
 def _written(name: str, value: object) -> str:
     if name in _INSTANTS and isinstance(value, int):
         return iso(value)
+    if isinstance(value, str):
+        quoted: str = yaml.safe_dump(value, default_style='"', width=1_000_000)
+        return quoted.rstrip("\n")
     return json.dumps(value)
 
 

@@ -65,10 +65,11 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
     try:
         node = yaml.compose(text, Loader=_TextDates)
         raw = yaml.load(text, Loader=_TextDates)  # noqa: S506 (a SafeLoader)
-        lines = dict(islice(_lines(node, (), faults), _MOST_VALUES + 1)) if node is not None else {}
-        if len(lines) > _MOST_VALUES:  # an alias of aliases grows without end
+        places = list(islice(_lines(node, (), faults), _MOST_VALUES + 1)) if node is not None else []
+        if len(places) > _MOST_VALUES:  # an alias of aliases grows without end
             problem = f"it holds more than {_MOST_VALUES} values, its aliases written out"
             raise Rejected([Fault("settings", "", problem, "write less")], conf=file)
+        lines = dict(places)
         expanded = _expand(raw, environ, (), lines, faults)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -167,7 +168,7 @@ def _path_text(path: _Path) -> str:
 
 
 def _fault(model: type[BaseModel], detail: Any, lines: Mapping[_Path, int]) -> Fault:
-    path: _Path = tuple(detail["loc"])
+    path: _Path = tuple(part for part in detail["loc"] if part != "[key]")  # how pydantic names a bad key itself
     where = _where(path, lines)
     if detail["type"] == "extra_forbidden":
         allowed = sorted(_model_at(model, path[:-1]).model_fields)

@@ -1,0 +1,268 @@
+"""``check``, ``explain``, ``run`` and ``import-schedule`` on job files (H1 to H15, C24, C26)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from airflow_chronon.conf_root import read_conf_root
+from airflow_chronon.core.plan.facts import TreeState
+from airflow_chronon.job_files import MAX_JOB_BYTES
+from tests.cli.command_line import Command
+from tests.rest.stub_server import StubServer, stub_server
+
+HEAD = "version: 1\nrunner: {kind: command, argv: ['true']}\n"
+HOURLY = HEAD + "schedule: {cron_expression: '0 0 * ? * *', start_time: 2026-01-01}\n"
+RUNS = "/api/v2/dags/job.etl.hourly__1/dagRuns"
+
+
+def write(root: Path, place: str, text: str) -> Path:
+    path = root / "jobs" / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    """A conf root with one job and no confs."""
+    write(tmp_path, "etl/hourly.yaml", HOURLY)
+    return tmp_path
+
+
+class TestCheck:
+    def test_a_root_of_jobs_alone_is_good(self, command: Command, jobs: Path) -> None:
+        answer = command("check", "--root", jobs)
+        assert answer.code == 0
+        assert answer.out.splitlines()[0].split() == ["ok", "job/etl.hourly__1", "0", "*", "*", "*", "*"]
+        assert answer.out.splitlines()[-1].startswith("1 good, 0 of them with warnings; 0 rejected")
+
+    def test_jobs_stand_beside_confs(self, command: Command, root: Path) -> None:
+        confs = command("check", "--root", root, "--format", "json").json
+        write(root, "etl/hourly.yaml", HOURLY)
+        both = command("check", "--root", root, "--format", "json").json
+        assert both.pop("job/etl.hourly__1")["dag_id"] == "job.etl.hourly__1"
+        assert both == confs
+
+    def test_one_bad_file_never_touches_another(self, command: Command, jobs: Path) -> None:
+        write(jobs, "etl/shape.yaml", HEAD + "schedul: {}\n")
+        write(jobs, "etl/rule.yaml", HEAD + "schedule: {cron_expression: '0 0 0 L * ?'}\n")
+        write(jobs, "etl/syntax.yaml", "version: [")
+        write(jobs, "etl/huge.yaml", "#" * (MAX_JOB_BYTES + 1))
+        (jobs / "jobs/etl/binary.yaml").write_bytes(b"\xff\xfe")
+        (jobs / "jobs/etl/link.yaml").symlink_to(jobs / "nowhere")
+        answer = command("check", "--root", jobs, "--format", "json")
+        assert answer.code == 1
+        found = {key: entry.get("errors", [{}])[0].get("rule") for key, entry in answer.json.items()}
+        assert found == {
+            "job/etl.hourly__1": None,
+            "job/etl.shape__1": "settings",
+            "job/etl.rule__1": "H1",
+            "job/etl.syntax": "settings",
+            "job/etl.huge": "input",
+            "job/etl.binary": "input",
+            "job/etl.link": "input",
+        }
+
+    def test_only_files_at_their_place_are_jobs(self, command: Command, jobs: Path) -> None:
+        write(jobs, "etl/README.md", "not a job")
+        write(jobs, "etl/ingest.py", "print()")
+        write(jobs, ".hidden/x.yaml", "not a job")
+        write(jobs, "loose.yaml", HOURLY)
+        write(jobs, "etl/deep/er.yaml", HOURLY)
+        answer = command("check", "--root", jobs, "--format", "json").json
+        bad = {
+            entry["file"]: entry["errors"][0]["remedy"] for entry in answer.values() if entry["status"] == "rejected"
+        }
+        assert bad == {
+            "jobs/loose.yaml": "move it to jobs/<team>/loose.yaml",
+            "jobs/etl/deep/er.yaml": "move it to jobs/<team>/er.yaml",
+        }
+
+    def test_the_same_job_in_two_files_is_refused_twice(self, command: Command, jobs: Path) -> None:  # C26
+        write(jobs, "etl/hourly.yml", HOURLY)
+        answer = command("check", "--root", jobs, "--format", "json").json
+        assert {entry["errors"][0]["rule"] for entry in answer.values()} == {"C26"}
+        assert {entry["file"] for entry in answer.values()} == {"jobs/etl/hourly.yaml", "jobs/etl/hourly.yml"}
+
+    def test_a_runner_that_cannot_be_built_is_told(self, command: Command, jobs: Path) -> None:
+        write(jobs, "etl/hourly.yaml", HOURLY.replace("argv: ['true']", "argv: ['true'], nice: 5"))
+        (error,) = command("check", "--root", jobs, "--format", "json").json["job/etl.hourly__1"]["errors"]
+        assert "'nice'" in error["message"]
+
+    def test_warnings_are_shown(self, command: Command, jobs: Path) -> None:  # H2
+        write(jobs, "etl/hourly.yaml", HOURLY.replace("start_time", "end_time_offset_seconds: 60, start_time"))
+        answer = command("check", "--root", jobs)
+        assert answer.code == 0 and "warning: line 3, schedule.end_time_offset_seconds" in answer.out
+
+    def test_jobs_by_hand_and_jobs_that_are_off_say_so(self, command: Command, jobs: Path) -> None:
+        write(jobs, "etl/by_hand.yaml", HEAD)
+        write(jobs, "etl/hourly.yaml", HOURLY.replace("start_time", "enabled: false, start_time"))
+        lines = command("check", "--root", jobs).out.splitlines()
+        assert lines[0].endswith("  by hand")
+        assert lines[1].endswith("0 * * * * (off)")
+
+
+class TestExplain:
+    def test_the_runs_of_a_window(self, command: Command, jobs: Path) -> None:
+        span = ("--from", "2026-06-03T10:00", "--to", "2026-06-03T11:00", "--format", "json")
+        assert command("explain", "etl.hourly", "--root", jobs, *span).json["job/etl.hourly__1"]["runs"] == [
+            {
+                "fire": "2026-06-03T10:00:00Z",
+                "partition_key": "2026-06-03T09:00:00Z",
+                "logical_date": "2026-06-03T09:00:00Z",
+                "start": "2026-06-03T09:00:00Z",
+                "end": "2026-06-03T10:00:00Z",
+            }
+        ]
+
+    @pytest.mark.parametrize(
+        ("more", "after", "fires"),
+        [
+            pytest.param("", "2026-06-03T00:00", ["06"], id="an outage without catch-up: the newest alone"),  # H8
+            pytest.param("", "none", [], id="switched on without catch-up: nothing yet"),  # H8
+            pytest.param("catchup: true,", "2026-06-03T03:00", ["04", "05", "06"], id="an outage with catch-up"),  # H9
+            pytest.param(
+                "catchup: true, max_catchup_runs: 2,", "none", ["05", "06"], id="switched on with a cap"
+            ),  # H10, H13
+        ],
+    )
+    def test_what_an_outage_leaves_and_what_switching_on_does(
+        self, command: Command, jobs: Path, more: str, after: str, fires: list[str]
+    ) -> None:
+        write(jobs, "etl/hourly.yaml", HOURLY.replace("start_time", f"{more} start_time"))
+        answer = command(
+            "explain", "--root", jobs, "--after", after, "--now", "2026-06-03T06:30", "--format", "json"
+        ).json
+        found = [run["fire"] for run in answer["job/etl.hourly__1"]["runs"]]
+        assert found == [f"2026-06-03T{hour}:00:00Z" for hour in fires]
+
+    def test_for_people(self, command: Command, jobs: Path) -> None:
+        span = ("--from", "2026-06-03T10:00", "--to", "2026-06-03T11:00")
+        lines = command("explain", "hourly", "--root", jobs, *span).out.splitlines()
+        assert lines[0] == "job/etl.hourly__1: cron '0 * * * *', DAG job.etl.hourly__1"
+        assert lines[2].split("  ")[1:] == [
+            "2026-06-03T10:00:00Z",
+            "2026-06-03T09:00:00Z",
+            "[2026-06-03T09:00:00Z, 2026-06-03T10:00:00Z)",
+        ]
+
+    def test_a_job_by_hand_has_no_runs(self, command: Command, jobs: Path) -> None:
+        write(jobs, "etl/by_hand.yaml", HEAD)
+        for span in (("--from", "2026-06-03", "--to", "2026-06-04"), ("--after", "none", "--now", "2026-06-03")):
+            answer = command("explain", "by_hand", "--root", jobs, *span)
+            assert answer.code == 0 and "runs by hand only" in answer.out and "no runs" in answer.out
+
+
+class TestPartitions:
+    def test_a_job_has_none(self, command: Command, jobs: Path) -> None:
+        answer = command(
+            "partitions", "etl.hourly", "--root", jobs, "--start-ds", "2026-06-01", "--end-ds", "2026-06-01"
+        )
+        assert answer.code == 2 and "is a job" in answer.err
+
+
+class TestBranches:
+    def test_a_branch_deploys_only_the_jobs_that_differ(self, tmp_path: Path) -> None:  # C24
+        base, root = tmp_path / "base", tmp_path / "branch"
+        for place in (base, root):
+            (place / "compiled").mkdir(parents=True)
+            write(place, "etl/same.yaml", HOURLY)
+            write(place, "etl/changed.yaml", HOURLY)
+        write(root, "etl/changed.yaml", HOURLY.replace("2026-01-01", "2026-02-01"))
+        write(root, "etl/new.yaml", HOURLY)
+        (root / "chronon.yaml").write_text("branch: try\nbase_root: ../base\n")
+        assert {*read_conf_root(root, environ={}).judge()} == {"job/etl.changed__1", "job/etl.new__1"}
+
+    def test_jobs_alone_are_a_whole_tree_and_nothing_is_none(self, jobs: Path) -> None:  # C23
+        assert read_conf_root(jobs, environ={}).state is TreeState.WHOLE
+        (jobs / "jobs/etl/hourly.yaml").unlink()
+        assert read_conf_root(jobs, environ={}).state is TreeState.EMPTY
+
+
+class TestRun:
+    @pytest.fixture
+    def stub(self) -> Iterator[StubServer]:
+        with stub_server() as running:
+            started = {
+                "dag_id": "job.etl.hourly__1",
+                "dag_run_id": "manual__1",
+                "run_type": "manual",
+                "state": "queued",
+            }
+            running.reply(RUNS, (200, started))
+            yield running
+
+    def test_over_a_window(self, command: Command, jobs: Path, stub: StubServer) -> None:  # H7
+        address = stub.url.replace("://", "://admin:secret@")
+        span = ("--start", "2026-06-01T00:00", "--end", "2026-06-02T00:00Z")
+        answer = command("run", "etl.hourly", "--root", jobs, *span, "--airflow", address)
+        assert answer.code == 0, answer.err
+        assert "manual__1 created, over [2026-06-01T00:00:00Z, 2026-06-02T00:00:00Z)" in answer.out
+        (body,) = [body for method, path, _, body in stub.seen if (method, path) == ("POST", RUNS)]
+        assert body["conf"] == {"start_time": "2026-06-01T00:00:00Z", "end_time": "2026-06-02T00:00:00Z"}
+        assert body["logical_date"] is None
+
+    def test_without_a_window(self, command: Command, jobs: Path, stub: StubServer) -> None:  # H7
+        address = stub.url.replace("://", "://admin:secret@")
+        answer = command("run", "hourly", "--root", jobs, "--airflow", address, "--format", "json")
+        assert answer.json == {"dag_id": "job.etl.hourly__1", "run_id": "manual__1", "state": "queued"}
+        assert stub.seen[-1][3]["conf"] == {}
+
+    @pytest.mark.parametrize("half", [("--end", "2026-06-02"), ("--start", "2026-06-02")])
+    def test_half_a_window_is_refused_before_anything_is_asked(
+        self, command: Command, jobs: Path, stub: StubServer, half: tuple[str, str]
+    ) -> None:  # H7
+        answer = command("run", "hourly", "--root", jobs, *half, "--airflow", stub.url.replace("://", "://a:b@"))
+        assert answer.code == 2 and "(H7)" in answer.err and stub.seen == []
+
+    def test_a_dag_that_airflow_does_not_know_is_one_sentence(
+        self, command: Command, jobs: Path, stub: StubServer
+    ) -> None:
+        stub.reply(RUNS, (404, {"detail": "DAG with dag_id: 'job.etl.hourly__1' not found"}))
+        answer = command("run", "hourly", "--root", jobs, "--airflow", stub.url.replace("://", "://a:b@"))
+        assert answer.code == 2 and "not found" in answer.err and "Traceback" not in answer.err
+
+    def test_a_conf_is_no_job(self, command: Command, root: Path) -> None:
+        write(root, "etl/hourly.yaml", HOURLY)
+        answer = command("run", "group_by/checkout.purchases.three_hour__1", "--root", root)
+        assert answer.code == 2 and "is called" in answer.err
+
+
+class TestImportSchedule:
+    SCHEDULE = json.dumps(
+        {"cronExpression": "0 0 * ? * * *", "startDateTime": 1767225600000, "endTimeOffsetSeconds": 0}
+    )
+
+    def test_the_job_file_is_printed_and_is_good(self, command: Command, tmp_path: Path) -> None:
+        (tmp_path / "schedule.json").write_text(self.SCHEDULE)
+        answer = command("import-schedule", tmp_path / "schedule.json")
+        assert answer.code == 0 and "legacy_start_time_arg: true" in answer.out  # H6
+        assert "endTimeOffsetSeconds" in answer.err  # H2
+        write(tmp_path, "etl/hourly.yaml", answer.out)
+        span = ("--from", "2026-01-01", "--to", "2026-01-01T02:00", "--format", "json")
+        (run,) = command("explain", "--root", tmp_path, *span).json["job/etl.hourly__1"]["runs"]
+        assert (run["start"], run["end"]) == ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z")
+
+    def test_it_writes_the_file_and_never_over_one(self, command: Command, tmp_path: Path) -> None:
+        (tmp_path / "schedule.json").write_text(self.SCHEDULE)
+        out = tmp_path / "jobs" / "etl" / "hourly.yaml"
+        arguments = ("import-schedule", tmp_path / "schedule.json", "--out", out)
+        assert command(*arguments).code == 0 and command("check", "--root", tmp_path).code == 0
+        out.write_text("mine")
+        answer = command(*arguments)
+        assert answer.code == 2 and "File exists" in answer.err and out.read_text() == "mine"
+
+    def test_what_cannot_be_carried_is_named_and_nothing_is_made(self, command: Command, tmp_path: Path) -> None:
+        (tmp_path / "schedule.json").write_text('{"cronExpression": "0 0 0 L * ?", "startTimeOffsetSeconds": -5}')
+        answer = command("import-schedule", tmp_path / "schedule.json", "--out", tmp_path / "job.yaml")
+        assert answer.code == 1 and answer.out == ""
+        assert "cronExpression" in answer.err and "startTimeOffsetSeconds" in answer.err
+        assert not (tmp_path / "job.yaml").exists()
+
+    def test_a_missing_file_is_one_sentence(self, command: Command, tmp_path: Path) -> None:
+        answer = command("import-schedule", tmp_path / "nothing.json")
+        assert answer.code == 2 and "cannot be read" in answer.err
