@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+WORKERS ?= 2
 
 .PHONY: venv demo test check lint soak bench compile lock clean
 
@@ -17,7 +18,7 @@ demo: venv
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: venv
-	$(BIN)/python -m pytest -m "not soak" $(ARGS)
+	$(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadgroup $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check .

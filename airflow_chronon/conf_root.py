@@ -6,7 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -58,6 +58,13 @@ class ConfRoot:
         """What sets the assets of a branch apart; empty on the default branch (C24)."""
         return "" if self.branch == self.settings.default_branch else f"{quote(self.branch, safe='')}--"
 
+    @property
+    def whole(self) -> ConfRoot:
+        """The same with every conf, those included that the branch leaves to ``base_root`` (C24)."""
+        problems = tuple(problem for problem in self.problems if problem.rule != "C24")
+        state = TreeState.WHOLE if self.problems and not problems else self.state
+        return replace(self, unchanged=frozenset(), problems=problems, state=state)
+
     def judge(self, *, wanted: str | None = None) -> dict[str, Verdict]:
         """The verdict on every conf and job, by ``type/name``, in a fixed order; unreadable files included.
 
@@ -85,6 +92,7 @@ class ConfRoot:
             self.jobs,
             branch=self.branch,
             default_branch=self.settings.default_branch,
+            unchanged=(conf for conf in self.confs if conf.key in self.unchanged),
             state=self.state,
             problems=self.problems,
         )
@@ -142,16 +150,18 @@ def _unchanged(confs: list[Conf], root: Path, settings: Settings, problems: list
         return frozenset()
     base = root / str(settings.base_root)
     tree = _compiled_tree(base, settings.environment) if base.is_dir() else None
-    if tree is None:  # without it everything would be deployed, which nobody asked for
-        problem, remedy = (
-            f"there is no compiled tree in {base}",
-            "check the default branch out there, or leave base_root out",
-        )
+    faults: list[Fault] = []
+    found, unreadable = _read_tree(tree, base, faults) if tree is not None else ([], [])
+    problems += [replace(fault, rule="C24", field=f"{SETTINGS_FILE} base_root") for fault in faults]
+    if not found:  # without it everything would be deployed, which nobody asked for
+        problem, remedy = f"no compiled conf is in {base}", "check the default branch out there, or leave base_root out"
         problems.append(Fault("C24", f"{SETTINGS_FILE} base_root", problem, remedy))
         return frozenset(conf.key for conf in confs)
-    found, _ = _read_tree(tree, base, problems)
     same = {conf.key: conf.raw for conf in found}
-    return frozenset(conf.key for conf in confs if same.get(conf.key) == conf.raw)
+    in_doubt = {text for each in unreadable for text in (each.key, each.file)}  # whether these differ nobody can tell
+    return frozenset(
+        conf.key for conf in confs if same.get(conf.key) == conf.raw or {str(conf.key), conf.file} & in_doubt
+    )
 
 
 def _changed_jobs(jobs: list[Job], root: Path, settings: Settings, environ: Mapping[str, str]) -> list[Job]:

@@ -31,7 +31,7 @@ from airflow_chronon.core.settings import Unscheduled
 from airflow_chronon.core.verdicts import GoodPlan, Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import StateFolder, open_state
-from airflow_chronon.state.vanished import conf_file
+from airflow_chronon.state.vanished import conf_file, forget_files
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -164,7 +164,7 @@ def _state_of(found: Deployment, root: ConfRoot) -> StateFolder:
 def _kept(
     found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
 ) -> Iterator[DAG | RejectedConf]:
-    """The DAGs of confs that are gone or were broken since, off, from their copies in the state folder (C23).
+    """The DAGs of confs that are gone, broken or of another environment now, off, from their copies (C23).
 
     Without them, runs in progress would hang: a task that starts must find its DAG. They end with the copies, which the
     reconciler drops once it has archived them.
@@ -175,9 +175,8 @@ def _kept(
     try:
         state = _state_of(found, root)
         copies = state.copies() - good if picked.wanted is None else {picked.wanted}
-        if not copies:
-            return
-        copies -= root.facts(verdicts).elsewhere
+        if picked.wanted is not None and found.vanished.is_dir():
+            forget_files(found.vanished, keep=state.copies())
     except ChrononError as error:
         yield RejectedConf("state folder", found.state_root, (error.fault,))
         return

@@ -37,28 +37,26 @@ def find_deployment(*, near: str | None, conf_root: str | Path | None = None) ->
 
 def bundle_of(near: str | None) -> str:
     """The DAG bundle that a file is in, as Airflow's configuration has it; the one of the dags folder when none fits."""
-    if near is not None:
-        place = Path(near).resolve()
-        storage = conf.get("dag_processor", "dag_bundle_storage_path", fallback="")
-        for bundle in _bundles():
-            name, given = str(bundle.get("name")), (bundle.get("kwargs") or {}).get("path")
-            is_local = str(bundle.get("classpath", "")).endswith("LocalDagBundle")
-            folder = given or (conf.get("core", "dags_folder") if is_local else None)
-            if is_local and folder and place.is_relative_to(Path(folder).resolve()):
-                return name
-            if not is_local and name in place.parts and (not storage or place.is_relative_to(Path(storage).resolve())):
-                return name
-    return DEFAULT_BUNDLE
+    bundle = None if near is None else _bundle_at(near)
+    return DEFAULT_BUNDLE if bundle is None else str(bundle.get("name"))
 
 
 def bundle_branch(near: str) -> str | None:
     """The branch that the DAG bundle of a file follows; None when its bundle has no branch, as a plain folder has none."""
-    file = Path(near).resolve()
-    for bundle in _bundles():
-        reference = (bundle.get("kwargs") or {}).get("tracking_ref")
-        if reference and file.is_relative_to(get_bundle_base_folder(str(bundle.get("name"))).resolve()):
-            return str(reference)
-    return None
+    reference = ((_bundle_at(near) or {}).get("kwargs") or {}).get("tracking_ref")
+    return str(reference) if reference else None
+
+
+def _bundle_at(near: str) -> dict[str, Any] | None:
+    place = Path(near).resolve()
+    return next((bundle for bundle in _bundles() if place.is_relative_to(_folder_of(bundle).resolve())), None)
+
+
+def _folder_of(bundle: dict[str, Any]) -> Path:
+    """Where a bundle's files are: a local one's are where they were, others are fetched below Airflow's own folder."""
+    if str(bundle.get("classpath", "")).endswith("LocalDagBundle"):
+        return Path((bundle.get("kwargs") or {}).get("path") or conf.get("core", "dags_folder"))
+    return get_bundle_base_folder(str(bundle.get("name")))
 
 
 def _bundles() -> list[dict[str, Any]]:

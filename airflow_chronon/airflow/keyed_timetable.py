@@ -16,6 +16,7 @@ from airflow.utils.types import DagRunType
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.run_history import holds_logical_date, newest_scheduled, was_only_waiting
+from airflow_chronon.core.identity import in_run_id
 from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
 from airflow_chronon.core.interval_schedule import IntervalSchedule, RunT
 from airflow_chronon.core.labels import PartitionKey
@@ -134,8 +135,9 @@ class KeyedTimetable(Timetable, Generic[RunT]):
         of times."""
         key: PartitionKey | None = extra.get("partition_key")
         if run_type == DagRunType.SCHEDULED and key:
-            return run_type.generate_run_id(suffix=key)
-        return run_type.generate_run_id(suffix=f"{key or run_after.isoformat()}__{secrets.token_hex(4)}")
+            return run_type.generate_run_id(suffix=in_run_id(key))
+        name = in_run_id(key) if key else run_after.isoformat()
+        return run_type.generate_run_id(suffix=f"{name}__{secrets.token_hex(4)}")
 
     def _boundary(self, instant: Instant) -> Instant:
         """The end of an interval that someone else worked out."""

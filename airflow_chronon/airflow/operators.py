@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from airflow.sdk import BaseOperator
@@ -72,7 +72,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
     def execute(self, context: Any, event: Any = None) -> None:
         """Do the job; Airflow calls it again with an ``event`` when a wait for other writers is over."""
         run = self._requested(context)
-        self._hold_to_grid(context)
+        keep_grid = self._hold_to_grid(context)
         of = None if run is None else run.modes.get(self._mode)
         if run is not None and of is None:
             raise AirflowSkipException(f"the schedule of {self._mode.value} does not fire for this partition")
@@ -86,21 +86,21 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             catalog = filled(self._plan.settings.catalog.of_table(job.table), os.environ)
             runner = build_runner(self._runner_settings(), default_root=catalog.get("root"))
             self._stop = runner.stop
+            keep_grid()
             runner.run(job, self.log.info)
 
-    def _hold_to_grid(self, context: Mapping[str, Any]) -> None:
-        """The grid of a conf version is kept at its first write, and holds for ever (C22)."""
+    def _hold_to_grid(self, context: Mapping[str, Any]) -> Callable[[], None]:
+        """Fail on another grid than the one of the first write (C22); returns what keeps the grid, for right before it."""
         plan, table = self._plan, output_table(self._plan, self._mode)
         if table is None:
-            return
+            return lambda: None
         kept = context["asset_state_store"][self.inlets[0]]
         key, grid = contract_key(plan.dag_id), plan.spec.grid
         before = kept.get(key)
         fault = contract_fault(before, grid, table=table)
         if fault is not None:
             raise AirflowFailException(str(ChrononError(fault, conf=str(plan.conf.key))))
-        if before is None:
-            kept.set(key, str(grid))
+        return lambda: kept.set(key, str(grid)) if before is None else None
 
     def _take_turn(self, context: Mapping[str, Any], of: ModeRun) -> None:
         """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""

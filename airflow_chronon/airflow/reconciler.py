@@ -12,9 +12,10 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
-from airflow_chronon.airflow.deployment import find_deployment
+from airflow_chronon.airflow.deployment import DEFAULT_BUNDLE, find_deployment
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.conf_root import read_branch, read_conf_root
+from airflow_chronon.core.identity import legal_id
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.explain import explain_plan
 from airflow_chronon.core.plan.facts import Deployment
@@ -32,12 +33,14 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
     """The reconciler DAG of the deployment whose loader files lie beside ``near`` (a file's ``__file__``).
 
     ``[chronon] reconcile_schedule`` says when it runs: five cron fields or a preset. Off the default branch its id
-    carries the branch, as every DAG's does (C24).
+    carries the branch, as every DAG's does (C24), and in another DAG bundle than the dags folder's the bundle.
     """
     found = find_deployment(near=near, conf_root=conf_root)
     branch, default_branch = read_branch(found.conf_root, environ=os.environ, branch=found.branch)
+    prefix = "" if branch == default_branch else f"{branch}--"
+    suffix = "" if found.bundle == DEFAULT_BUNDLE else f".{found.bundle}"
     with DAG(
-        DAG_ID if branch == default_branch else f"{branch.replace('/', '_')}--{DAG_ID}",
+        legal_id(f"{prefix}{DAG_ID}{suffix}", unique=(branch, found.bundle)),
         schedule=conf.get("chronon", "reconcile_schedule", fallback="") or EVERY_FIVE_MINUTES,
         catchup=False,
         max_active_runs=1,

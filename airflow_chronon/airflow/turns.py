@@ -23,6 +23,7 @@ from airflow_chronon.core.turns import SETTLING_SECONDS, Writer
 from airflow_chronon.core.wire import schedule_from_json, schedule_to_json
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.rest.coverage import Claim, ahead_of
+from airflow_chronon.rest.errors import AirflowUnreachable
 from airflow_chronon.rest.protocol import AirflowServer
 
 LOOK_EVERY = 5  #: seconds between two looks while a task waits
@@ -99,8 +100,10 @@ class TurnTrigger(BaseTrigger):
             try:
                 ahead = await asyncio.to_thread(turn.ahead, server)
                 text = NOT_LISTED if ahead is None else in_words(ahead) if ahead else ""
-            except ChrononError as error:  # the server may be restarting: the writer ahead is still there
+            except AirflowUnreachable as error:  # it may be restarting: the writer ahead is still there
                 text = str(error)
+            except ChrononError:
+                break  # the task asks once more itself, and fails with the reason
             if not text:
                 break
             if text != said:

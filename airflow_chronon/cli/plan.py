@@ -60,7 +60,7 @@ def reconcile(options: argparse.Namespace) -> int:
 def show_differences(root: ConfRoot, revision: str, *, as_json: bool) -> int:
     """Print what differs from a revision; findings are grids that changed without a version bump (C22)."""
     with revision_of(root, revision) as base:
-        found = compare_trees(base.facts(), root.facts())
+        found = compare_trees(base.facts(), root.whole.facts())
     if as_json:
         json.dump([_difference_json(each) for each in found], sys.stdout, indent=1, ensure_ascii=False)
         print()
@@ -105,14 +105,16 @@ def _who() -> str:
 
 def _place(root: ConfRoot, options: argparse.Namespace) -> Place:
     deployment, state = find_state(root, options)
+    print(f"branch {deployment.branch} in the DAG bundle {deployment.bundle}", file=sys.stderr)
     return Place(root, deployment, state, find_state_root(options), need_server(options.airflow))
 
 
 def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     """The deployments of a branch that is given up: one per bundle that Airflow or the state folder knows."""
     branch, state_root, server = options.branch, find_state_root(options), need_server(options.airflow)
-    if branch == root.branch and (root.confs or root.jobs):
-        problem = f"{branch} is the branch that {root.path} deploys"
+    if branch in (root.branch, root.settings.default_branch):
+        which = f"the branch that {root.path} deploys" if branch == root.branch else "the default branch"
+        problem = f"{branch} is {which}"
         remedy = "remove the confs instead; --retire-branch is for other branches"
         raise ChrononError(Fault("C24", "--branch", problem, remedy))
     bundles: set[str | None] = {bundle for bundle, _ in open_branches(state_root, branch=branch)}

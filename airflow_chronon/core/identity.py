@@ -12,6 +12,7 @@ MAX_LENGTH = 250  #: Airflow's limit on a DAG id
 MAX_TAG_LENGTH = 100  #: Airflow's limit on a tag
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_ILLEGAL_IN_RUN_ID = re.compile(r"[^A-Za-z0-9_.~:+-]")
 
 
 def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default_branch: str) -> str:
@@ -21,23 +22,34 @@ def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default
     does not survive, is shortened and told apart by eight hex digits; the version stays at the end.
     """
     kind, tail = key.conf_type.value, f"__{version}" if version else ""
-    return _id(f"{kind}.{name}", tail, named=(branch, kind, key.name), default_branch=default_branch)
+    prefix = "" if branch == default_branch else f"{branch}--"
+    return legal_id(f"{prefix}{kind}.{name}", tail, unique=(branch, kind, key.name))
 
 
 def job_dag_id(*, name: str, version: str, branch: str, default_branch: str) -> str:
     """The id of a job version's DAG, ``job.team.name__version``, shortened as that of a conf; ``name`` is ``team.name``."""
-    tail = f"__{version}"
-    return _id(f"job.{name}", tail, named=(branch, "job", name + tail), default_branch=default_branch)
+    tail, prefix = f"__{version}", "" if branch == default_branch else f"{branch}--"
+    return legal_id(f"{prefix}job.{name}", tail, unique=(branch, "job", name + tail))
 
 
-def _id(head: str, tail: str, *, named: tuple[str, str, str], default_branch: str) -> str:
-    branch = named[0]
-    head = head if branch == default_branch else f"{branch}--{head}"
+def legal_id(head: str, tail: str = "", *, unique: tuple[str, ...]) -> str:
+    """An id that Airflow takes; ``unique`` is what the eight hex digits tell apart when ``head`` and ``tail`` must change."""
     if len(head) + len(tail) <= MAX_LENGTH and not _ILLEGAL.search(head + tail):
         return head + tail
-    digest = hashlib.sha256("\n".join(named).encode()).hexdigest()[:8]
+    digest = hashlib.sha256("\n".join(unique).encode()).hexdigest()[:8]
     head, tail = _ILLEGAL.sub("_", head), _ILLEGAL.sub("_", tail)[:100]
     return f"{head[: MAX_LENGTH - len(tail) - 9]}_{digest}{tail}"
+
+
+def id_stem(key: str, *, branch: str, default_branch: str) -> str:
+    """How the DAG ids of a file begin of which only ``type/name`` is known, its version and digits left open."""
+    prefix = "" if branch == default_branch else f"{branch}--"
+    return _ILLEGAL.sub("_", prefix + key.replace("/", ".", 1))[: MAX_LENGTH - 109]
+
+
+def in_run_id(partition_key: str) -> str:
+    """A partition key as it may stand in a run id: Airflow takes neither the slash nor the space of some formats."""
+    return _ILLEGAL_IN_RUN_ID.sub("_", partition_key)
 
 
 def tags(conf: Conf, *, grid: PartitionGrid, modes: tuple[Mode, ...], branch: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class JobPlan:
     @property
     def family(self) -> str:
         """What all versions of the job have in common: ``job/team.name``."""
-        return f"job/{self.job.team}.{self.job.name}"
+        return self.job.family
 
     @property
     def file(self) -> str:
@@ -109,7 +109,7 @@ def _plan(job: Job, settings: Settings, branch: str) -> JobPlan:
     document, faults = job.document, list[Fault]()
     scheduled = document.schedule is not None
     tags = job_tags(team=job.team, version=document.version, branch=branch, is_scheduled=scheduled)
-    effective = settings.for_conf(job.key, tags, _own_settings(document))
+    effective = settings.for_conf(job.key, tags, own_settings(document))
     effective = effective.model_copy(update={"runner": _runner(effective.runner, faults)})
     schedule = None if document.schedule is None else _schedule(job, document.schedule, effective, faults)
     if faults:
@@ -130,7 +130,7 @@ def _dag_id(job: Job, settings: Settings, branch: str) -> str:
     return job_dag_id(name=name, version=version, branch=branch, default_branch=settings.default_branch)
 
 
-def _own_settings(document: JobDocument) -> ConfSettings:
+def own_settings(document: JobDocument) -> ConfSettings:
     """What the job file says, in the words of the settings, for overrides to be laid over.
 
     The schedule's keys are all given, so that the catch-up and the dates which the settings have for partitions do not

@@ -5,7 +5,7 @@ The labels of a job are its logical dates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -97,7 +97,7 @@ def with_upstream(
     its own earlier partitions is not its own producer here. Raises ``ChrononError`` when a needed one is not closed.
     """
     walk = _Walk(plans, landed, now)
-    walk.visit(target.plan, target.starts)
+    walk.visit(target)
     ordered = walk.in_order(target.plan.conf.key)
     needed = {key: tuple(sorted(starts)) for key, starts in walk.needed.items() if key != target.plan.conf.key}
     return (*(ConfReplay(plans[key], needed[key]) for key in ordered if needed.get(key)), target)
@@ -111,16 +111,20 @@ class _Walk:
         self._writers = {table: plan for plan in plans.values() for table in tables_of(plan)}
         self.needed: dict[ConfKey, set[Instant]] = {}
 
-    def visit(self, plan: ConfPlan, starts: Sequence[Instant]) -> None:
-        known = self.needed.setdefault(plan.conf.key, set())
-        new = [start for start in starts if start not in known]
-        known.update(new)
-        lacking: dict[ConfKey, set[Instant]] = {}
-        for window in (plan.runs.partition(start) for start in new):
-            for producer, start in self._lacks(plan, window):
-                lacking.setdefault(producer.conf.key, set()).add(start)
-        for key, found in lacking.items():
-            self.visit(self._plans[key], sorted(found))
+    def visit(self, target: ConfReplay) -> None:
+        """Add what is needed; round a cycle nothing older than what was asked for, or it would never end (C15)."""
+        oldest = min(target.starts)
+        waiting = [(target.plan.conf.key, set(target.starts), frozenset([target.plan.conf.key]))]
+        while waiting:
+            reader, starts, path = waiting.pop()
+            known = self.needed.setdefault(reader, set())
+            lacking: dict[ConfKey, set[Instant]] = {}
+            for window in map(self._plans[reader].runs.partition, sorted(starts - known)):
+                for producer, start in self._lacks(self._plans[reader], window):
+                    if start >= oldest or producer.conf.key not in path:
+                        lacking.setdefault(producer.conf.key, set()).add(start)
+            known |= starts
+            waiting += [(key, found, path | {key}) for key, found in lacking.items()]
 
     def in_order(self, last: ConfKey) -> list[ConfKey]:
         """Every conf that is needed, producers before consumers."""

@@ -104,11 +104,12 @@ class Skips:
             return _off(eras, run.fire)
         if run.fire > question.now or self.is_to_come(run):
             return None
-        if schedule.catch_up.enabled:
-            return self._beyond_limits(start, run, schedule)  # a flip makes what was missed due (H13)
-        if not fired_under.catch_up.enabled:
-            return Reason(Skip.CATCH_UP_OFF)
-        return self._beyond_limits(start, run, fired_under)
+        limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
+        if (
+            schedule.catch_up.enabled
+        ):  # what was missed before a flip is due; what a cap dropped then stays dropped (H13)
+            return self._beyond_limits(start, run, schedule) or limits
+        return limits or Reason(Skip.CATCH_UP_OFF)
 
     def is_to_come(self, run: ScheduledRun) -> bool:
         """Whether Airflow will still create this run by itself."""

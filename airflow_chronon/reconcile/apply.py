@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
 
+from airflow_chronon.core.identity import in_run_id
 from airflow_chronon.core.instants import Instant
 from airflow_chronon.core.plan.actions import (
     Action,
@@ -16,19 +17,22 @@ from airflow_chronon.core.plan.actions import (
     Deploy,
     Drain,
     Forget,
+    Hold,
+    Keep,
     Plan,
     Record,
     Replay,
+    Report,
     RetireStep,
     Revive,
     StopRuns,
     Unpause,
 )
 from airflow_chronon.core.plan.facts import Deployment, KnownDag, Tombstone
-from airflow_chronon.core.plan.journal import JournalEntry
+from airflow_chronon.core.plan.journal import WHY_OWED, JournalEntry
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.history import history_of, is_archived, write_history
-from airflow_chronon.rest.errors import AirflowError, Conflict, NotThere
+from airflow_chronon.rest.errors import AirflowRefused, Conflict, LoginFailed, NotThere
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
 from airflow_chronon.state.folder import StateFolder
@@ -39,8 +43,8 @@ _RETIRE_STEPS = get_args(RetireStep)
 class LeftForNextTime(ChrononError):
     """A step cannot be done now; nothing is wrong, and the next reconcile tries again."""
 
-    def __init__(self, dag_id: str, problem: str) -> None:
-        super().__init__(Fault("C23", "", problem, "the next reconcile tries again"), conf=dag_id)
+    def __init__(self, dag_id: str, problem: str, *, rule: str = "C23") -> None:
+        super().__init__(Fault(rule, "", problem, "the next reconcile tries again"), conf=dag_id)
 
 
 @dataclass(frozen=True)
@@ -131,21 +135,21 @@ class _Applier:
 
     def replay(self, action: Replay) -> None:
         stretch, dag_id = action.stretch, action.dag_id
-        note = "Missed while catch-up was off; replayed by the reconciler (H13)."
+        note = f"Replayed by the reconciler: {WHY_OWED} (H13)."
         try:
             if len(stretch.keys) == 1:
                 # a name of its own: asked twice, Airflow refuses the second
                 key = stretch.keys[0]
-                self.server.trigger(dag_id, partition_key=key, note=note, run_id=f"manual__{key}__owed")
+                self.server.trigger(dag_id, partition_key=key, note=note, run_id=f"manual__{in_run_id(key)}__owed")
                 return
             request = BackfillRequest(dag_id, stretch.first, stretch.last, Reprocess.NONE, action.max_active_runs)
             planned = self.server.plan_backfill(request)
             if set(planned) != set(stretch.keys):
                 problem = f"Airflow would replay {len(planned)} partitions instead of {len(stretch.keys)}"
-                raise LeftForNextTime(dag_id, problem)
+                raise LeftForNextTime(dag_id, problem, rule="H13")
             self.server.create_backfill(request)
         except Conflict as error:
-            raise LeftForNextTime(dag_id, error.detail) from error
+            raise LeftForNextTime(dag_id, error.detail, rule="H13") from error
 
     def _tombstone(self, dag_id: str) -> Tombstone:
         found = self.state.read_tombstone(dag_id)
@@ -205,13 +209,10 @@ def _subject(action: Action) -> str:
 
 def _is_hopeless(error: ChrononError) -> bool:
     """Whether everything after it would fail likewise: no state folder, or no Airflow."""
-    from airflow_chronon.rest.errors import AirflowRefused, LoginFailed
-
-    return (
-        not isinstance(error, AirflowError) or isinstance(error, LoginFailed) or not isinstance(error, AirflowRefused)
-    )
+    concerns_one_request = isinstance(error, AirflowRefused) and not isinstance(error, LoginFailed)
+    return not concerns_one_request
 
 
 def _after(actions: Iterable[Action], last: Action) -> list[Action]:
     found = list(actions)
-    return found[found.index(last) + 1 :]
+    return [action for action in found[found.index(last) + 1 :] if not isinstance(action, Keep | Report | Hold)]

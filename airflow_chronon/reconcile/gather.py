@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from airflow_chronon.conf_root import ConfRoot
+from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.instants import Instant
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.partition_states import KnownRun
@@ -21,17 +22,18 @@ from airflow_chronon.core.plan.facts import (
     TreeState,
 )
 from airflow_chronon.core.plan.succession import predecessor
+from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.verdicts import GoodPlan
+from airflow_chronon.errors import Fault
 from airflow_chronon.rest.coverage import known_runs
 from airflow_chronon.rest.errors import NotThere
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import ACTIVE_RUN_STATES, DagRecord
 from airflow_chronon.rest.replay import kept_grid
+from airflow_chronon.state.files import StateError
 from airflow_chronon.state.folder import StateFolder, open_branches
 
-_FEW = (
-    10  #: so many DAGs are asked one by one for their runs in progress; for more, all runs in progress are listed once
-)
+_FEW = 10  #: so many DAGs are asked about one by one; for more, everything there is of the kind is listed once
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,18 @@ class Place:
 def gather(place: Place, *, now: Instant) -> Facts:
     """The facts as of now. The calls to Airflow are a listing of the DAGs, and more only for what has changed."""
     tree = TreeFacts(TreeState.EMPTY) if place.deployment.given_up else place.root.facts()
-    state = replace(place.state.facts(), other_tables=_other_tables(place))
+    other_tables, other_problems = _other_tables(place)
+    state = replace(place.state.facts(), other_tables=other_tables, other_problems=other_problems)
     state = replace(state, contracts=_contracts(place, tree, state))
     dags = {record.dag_id: _known(record) for record in place.server.dags(tags=(CHRONON_TAG,))}
     airflow = AirflowFacts(dags=dags, settings=_settings(place.server))
     facts = Facts(place.deployment, place.root.settings, tree, airflow, state)
-    doomed = [dag_id for dag_id in vanished(facts) if dag_id in dags]
-    airflow = replace(airflow, active_runs=_active_runs(place.server, doomed))
+    doomed = vanished(facts)
+    airflow = replace(airflow, active_runs=_active_runs(place.server, [each for each in doomed if each in dags]))
     airflow = replace(airflow, last_fires=_last_fires(place.server, tree, state))
-    due = [dag_id for dag_id in owing(facts, now=now) if dag_id in dags]
+    copies = {dag_id: place.state.read_copy(dag_id) for dag_id in doomed if dag_id in state.copies}
+    state = replace(state, doomed={dag_id: copy for dag_id, copy in copies.items() if copy is not None})
+    due = [each for each in owing(facts, now=now) if each in dags and place.deployment.owns(dags[each])]
     if due:
         airflow = replace(
             airflow,
@@ -65,7 +70,7 @@ def gather(place: Place, *, now: Instant) -> Facts:
                 dag_id for dag_id in due if any(each.completed is None for each in place.server.backfills(dag_id))
             ),
         )
-    return replace(facts, airflow=airflow)
+    return replace(facts, airflow=airflow, state=state)
 
 
 def _known(record: DagRecord) -> KnownDag:
@@ -121,19 +126,29 @@ def _settings(server: AirflowServer) -> AirflowSettings:
 
 
 def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, str]:
-    """What tables were begun on whose confs' grids are not those they were deployed with: usually none (C22)."""
-    found = {}
-    for dag_id, plan in tree.confs.items():
-        known, grid = state.journal.get(dag_id), str(plan.spec.grid)
-        if known is not None and known.grid != grid:
-            found[dag_id] = kept_grid(place.server, plan) or grid
-    return found
+    """What tables were begun on, of confs that are new here or whose grid is another than before: usually few (C22)."""
+
+    def is_as_before(dag_id: str, plan: ConfPlan) -> bool:
+        known = state.journal.get(dag_id)
+        return known is not None and known.grid == str(plan.spec.grid)
+
+    asked = {dag_id: plan for dag_id, plan in tree.confs.items() if not is_as_before(dag_id, plan)}
+    if len(asked) > _FEW:
+        kept = place.server.asset_states(CONTRACTS_ASSET)
+        return {dag_id: str(kept.get(contract_key(dag_id)) or plan.spec.grid) for dag_id, plan in asked.items()}
+    return {dag_id: kept_grid(place.server, plan) or str(plan.spec.grid) for dag_id, plan in asked.items()}
 
 
-def _other_tables(place: Place) -> dict[str, str]:
+def _other_tables(place: Place) -> tuple[dict[str, str], tuple[Fault, ...]]:
+    """The tables of other branches, and what kept them from being read."""
     found: dict[str, str] = {}
+    problems: list[Fault] = []
     own = place.state.prefix
     for (_, branch), other in open_branches(place.state_root).items():
-        if other.prefix != own and branch != place.deployment.branch:
-            found |= {entry.table: branch for entry in other.journal().values() if entry.table and not entry.gone}
-    return found
+        if other.prefix == own or branch == place.deployment.branch:
+            continue
+        try:
+            found |= {entry.table: branch for entry in other.journal().values() if entry.table and entry.gone is None}
+        except StateError as error:  # it is that branch's to mend; here it only costs a warning
+            problems.append(error.fault)
+    return found, tuple(problems)

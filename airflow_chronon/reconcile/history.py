@@ -26,7 +26,7 @@ def archive_name(dag_id: str, tombstone: Tombstone) -> str:
 
 @dataclass(frozen=True)
 class History:
-    """Every run and every task instance that Airflow has of a DAG."""
+    """Every run and every try of a task instance that Airflow has of a DAG."""
 
     runs: tuple[RunRecord, ...] = ()
     tasks: tuple[TaskRecord, ...] = ()
@@ -44,7 +44,9 @@ class History:
 def history_of(server: AirflowServer, dag_id: str) -> History:
     """The history of a DAG; an empty one when Airflow does not know it."""
     try:
-        return History(server.runs(dag_id), server.tasks(dag_id))
+        runs, tasks = server.runs(dag_id), server.tasks(dag_id)
+        retried = [task for task in tasks if task.try_number > 1]
+        return History(runs, (*tasks, *(earlier for task in retried for earlier in server.earlier_tries(task))))
     except NotThere:
         return History()
 
@@ -123,5 +125,5 @@ def _plain(value: Any) -> Any:
 
 
 def _identity(line: Json) -> tuple[Any, ...]:
-    names = ("kind", "dag_run_id", "run_id", "task_id", "map_index")
+    names = ("kind", "dag_run_id", "run_id", "task_id", "map_index", "try_number")
     return tuple(line.get(name) for name in names)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
+from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.errors import ChrononError, Fault
 
 
@@ -19,7 +20,8 @@ from airflow_chronon.errors import ChrononError, Fault
 def revision_of(root: ConfRoot, revision: str) -> Iterator[ConfRoot]:
     """The conf root as it was at a revision, on the branch of ``root``, so that DAG ids compare.
 
-    Raises ``ChrononError`` when the root is in no repository, or the revision or the folder in it does not exist.
+    It holds every conf, those included that a branch leaves to its base. Raises ``ChrononError`` when the root is in no
+    repository, the revision or the folder in it does not exist, or its settings cannot be read.
     """
     place = root.path.resolve()
     if not place.is_dir():
@@ -35,7 +37,10 @@ def revision_of(root: ConfRoot, revision: str) -> Iterator[ConfRoot]:
         at = Path(folder)
         if prefix and not any(at.iterdir()):
             raise _fault(f"{revision} holds no {prefix}", "name a revision that has the conf root")
-        yield read_conf_root(at, environ=os.environ, branch=root.branch)
+        found = read_conf_root(at, environ=os.environ, branch=root.branch).whole
+        if found.state is TreeState.UNREADABLE:
+            raise _fault(f"{revision} cannot be compared with: {found.problems[0]}", "name another revision")
+        yield found
 
 
 def _git(place: Path, *arguments: str, about: str = "") -> bytes:

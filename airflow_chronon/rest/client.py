@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from airflow_chronon.core.identity import in_run_id
 from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
 from airflow_chronon.rest.errors import AirflowRefused, Conflict, NotThere
 from airflow_chronon.rest.login import Login
@@ -110,6 +111,12 @@ class AirflowRest:
             _task(item) for item in self._pages(what, f"{_RUN}/taskInstances", "task_instances", at=at, query=query)
         )
 
+    def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
+        what = f"listing the tries of {task.task_id} in {task.run_id} of {task.dag_id}"
+        at = {"dag": task.dag_id, "run": task.run_id, "task": task.task_id}
+        found = map(_task, self._call(what, "GET", f"{_RUN}/taskInstances/{{task}}/tries", at=at)["task_instances"])
+        return tuple(sorted((each for each in found if each.try_number < task.try_number), key=_by_try))
+
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
         given = {name: value for name, value in (("state", state), ("note", note)) if value is not None}
         at = {"dag": dag_id, "run": run_id}
@@ -127,7 +134,7 @@ class AirflowRest:
         run_id: str | None = None,
     ) -> RunRecord:
         # a name of its own: when the first answer was lost, the next try finds the run instead of making another
-        name = run_id or f"manual__{partition_key or 'run'}__{secrets.token_hex(8)}"
+        name = run_id or f"manual__{in_run_id(partition_key or 'run')}__{secrets.token_hex(8)}"
         body: Json = {"logical_date": None, "conf": dict(params or {}), "dag_run_id": name}
         body |= {key: value for key, value in (("partition_key", partition_key), ("note", note)) if value is not None}
         try:
@@ -263,6 +270,10 @@ def _run(item: Json) -> RunRecord:
         note=item.get("note"),
         raw=item,
     )
+
+
+def _by_try(task: TaskRecord) -> int:
+    return task.try_number
 
 
 def _task(item: Json) -> TaskRecord:

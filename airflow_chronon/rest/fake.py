@@ -114,11 +114,20 @@ class FakeAirflow:
             and (not states or task.state in states)
         )
 
+    def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
+        self._called("earlier_tries", task.dag_id, task.run_id, task.task_id)
+        return tuple(replace(task, try_number=number, state="failed") for number in range(1, task.try_number))
+
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
         self._called("patch_run", dag_id, run_id, state, note)
         run = self._run(dag_id, run_id)
         changed = replace(run, state=state or run.state, note=run.note if note is None else note)
         self.run_records[self.run_records.index(run)] = changed
+        if state == "failed":  # as Airflow does with the tasks of a run that is failed by hand
+            self.task_records = [
+                replace(task, state="failed") if (task.dag_id, task.run_id) == (dag_id, run_id) else task
+                for task in self.task_records
+            ]
 
     def trigger(
         self,
@@ -238,6 +247,8 @@ class FakeAirflow:
         run_id: str | None,
     ) -> RunRecord:
         name = run_id or f"{kind}__{key or 'none'}__{len(self.run_records)}"
+        if any((run.dag_id, run.run_id) == (dag_id, name) for run in self.run_records):
+            raise Conflict(f"triggering {dag_id}", status=409, detail=f"there is a run {name} already")
         run = RunRecord(dag_id, name, kind, "queued", key, date, conf=dict(conf), note=note)
         self.run_records.append(run)
         return run

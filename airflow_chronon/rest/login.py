@@ -55,8 +55,12 @@ def login_of_parts(
         raise _misconfigured("its connection names no host", "give the host of Airflow's api-server")
     if "://" not in address:
         address = f"{more.get('scheme') or 'http'}://{address}"
-    parts = urlsplit(address)
-    netloc = parts.netloc if port is None or parts.port else f"{parts.netloc}:{port}"
+    try:
+        parts = urlsplit(address)
+        has_port = parts.port is not None
+    except ValueError as error:
+        raise _misconfigured(f"{address!r} is no address: {error}", "write it like http://127.0.0.1:8080") from None
+    netloc = parts.netloc if port is None or has_port else f"{parts.netloc}:{port}"
     below = "/".join(each.strip("/") for each in (parts.path, path or "") if each.strip("/"))
     token = more.get("token")
     url = f"{parts.scheme}://{netloc}" + (f"/{below}" if below else "")
@@ -101,7 +105,11 @@ def find_login(environ: Mapping[str, str], *, address: str | None = None) -> Log
     known = environ.get(ENVIRONMENT_VARIABLE)
     if not address:
         return login_of_text(known) if known else None
-    if urlsplit(address).username or not known:
+    try:
+        is_whole = bool(urlsplit(address).username)
+    except ValueError as error:
+        raise _misconfigured(f"{address!r} is no address: {error}", "write it like http://127.0.0.1:8080") from None
+    if is_whole or not known:
         return login_of_text(address)
     kept = login_of_text(known)
     return Login(address.rstrip("/"), kept.user, kept.password, kept.token)
@@ -123,9 +131,11 @@ def _of_json(text: str) -> Login:
     if kind in _SCHEMES:
         more.setdefault("scheme", kind)
     port = fields.get("port")
+    if port and not str(port).isdigit():
+        raise _misconfigured(f"its port {port!r} is no number", "write it like 8080")
     return login_of_parts(
         host=str(fields.get("host") or ""),
-        port=int(str(port)) if str(port or "").isdigit() else None,
+        port=int(str(port)) if port else None,
         user=str(fields.get("login") or ""),
         password=str(fields.get("password") or ""),
         path=str(fields.get("schema") or ""),

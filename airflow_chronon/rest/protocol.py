@@ -63,6 +63,9 @@ class AirflowServer(Protocol):
     ) -> tuple[TaskRecord, ...]:
         """Task instances of a run, of a DAG or of all."""
 
+    def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
+        """The tries of a task instance before the present one, oldest first."""
+
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
         """Set the state (``failed``, ``success``, ``queued``) or the note of a run."""
 

@@ -56,7 +56,7 @@ class LocalStateFiles:
         with _guarded("list", self.root / folder):
             try:
                 found = os.listdir(self.root / folder)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return ()
         return tuple(sorted(name for name in found if not name.startswith(_TEMPORARY)))
 
@@ -91,7 +91,7 @@ class LocalStateFiles:
 
 @dataclass(frozen=True)
 class RemoteStateFiles:
-    """A path of an fsspec filesystem. Object stores show a written object as a whole."""
+    """A path of an fsspec filesystem: an object store, which shows a written object as a whole."""
 
     filesystem: Any
     root: str
@@ -106,7 +106,7 @@ class RemoteStateFiles:
             self.filesystem.invalidate_cache(path)  # drivers remember listings
             try:
                 found = self.filesystem.ls(path, detail=False)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return ()
         names = (str(each).rstrip("/").rpartition("/")[2] for each in found)
         return tuple(sorted(name for name in names if name))

@@ -34,4 +34,6 @@ def only_reconcile(state: StateFolder) -> Iterator[None]:
         except BlockingIOError:
             fault = Fault("state", "", f"another reconcile holds {folder}", "wait until it has ended")
             raise StateError(fault) from None
+        except OSError:
+            pass  # a network folder without locks: every step may be repeated anyway
         yield

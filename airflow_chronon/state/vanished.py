@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from airflow_chronon.core.plan.copies import ConfCopy
 from airflow_chronon.state.files import LocalStateFiles
+
+
+def forget_files(folder: Path, *, keep: Collection[str]) -> None:
+    """Remove the files of DAGs whose copies are gone. What cannot be removed is left for the next time."""
+    for each in folder.iterdir() if folder.is_dir() else ():
+        if each.name not in keep:
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def conf_file(copy: ConfCopy, *, folder: Path, writes: bool) -> str:

@@ -12,6 +12,7 @@ import pendulum
 import pytest
 from airflow.exceptions import InvalidPartitionKeyError
 from airflow.models.dag import DagModel
+from airflow.models.dagrun import DagRun
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
 from airflow.utils.types import DagRunType
 from hypothesis import HealthCheck, given, settings
@@ -295,6 +296,14 @@ class TestKeys:
         schedule = replace(schedule, spec=replace(schedule.spec, format=partition_format("yyyy/M/d")))
         with pytest.raises(InvalidPartitionKeyError, match="'2026/06/01' is written '2026/6/1'"):
             PartitionTimetable(schedule).resolve_partition_date("2026/06/01")
+
+    @pytest.mark.parametrize("label", ["2026/06/01/04", "2026-06-01 04:00:00", "20260601", "2026-06-01T04:00"])
+    @pytest.mark.parametrize("kind", [DagRunType.SCHEDULED, DagRunType.BACKFILL_JOB, DagRunType.MANUAL])
+    def test_airflow_takes_the_run_id_of_every_label_format(self, clock, label, kind):  # C7
+        timetable = PartitionTimetable(schedule_of(*THREE_HOURLY))
+        after = pendulum.datetime(2026, 6, 1, 7)
+        run_id = timetable.generate_run_id(run_type=kind, run_after=after, data_interval=None, partition_key=label)
+        assert DagRun(dag_id="d", run_id=run_id, run_type=kind.value).run_id == run_id
 
     def test_run_ids_hold_the_label_and_replays_are_told_apart(self, clock):
         timetable = PartitionTimetable(schedule_of(*THREE_HOURLY))

@@ -163,7 +163,9 @@ class State(dict[str, Any]):
 def test_the_grid_of_the_first_write_is_kept_under_the_dag_id(kept: str | None, after: str) -> None:
     task = work()
     state = State({} if kept is None else {f"grid:{DAG}": kept})
-    task._hold_to_grid({"asset_state_store": {task.inlets[0]: state}})
+    keep = task._hold_to_grid({"asset_state_store": {task.inlets[0]: state}})
+    assert state == ({} if kept is None else {f"grid:{DAG}": kept})  # nothing is written yet
+    keep()
     assert state == {f"grid:{DAG}": after}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
@@ -59,3 +60,25 @@ def test_a_missing_base_is_a_problem_and_the_tree_no_whole_truth(tmp_path: Path)
     found = read(root)
     assert found.state is TreeState.UNREADABLE and "C24" in str(found.problems[0])
     assert found.judge() == {}
+
+
+def test_a_merged_branch_is_no_damaged_checkout(tmp_path: Path) -> None:  # C24
+    root = branch_of(tmp_path)
+    before = read(root).facts()
+    shutil.copytree(root / "compiled", tmp_path / "base" / "compiled", dirs_exist_ok=True)
+    after = read(root).facts()
+    assert after.plans == {} and before.families <= after.families
+
+
+def test_a_conf_whose_base_cannot_be_read_is_left_to_the_base(tmp_path: Path) -> None:  # C24
+    root = branch_of(tmp_path)
+    (tmp_path / "base" / "compiled" / "staging_queries" / "t" / "changed__1").write_text("{")
+    assert set(read(root).judge()) == {"staging_query/t.reader__1"}
+
+
+def test_an_empty_base_is_a_problem_and_nothing_is_deployed(tmp_path: Path) -> None:  # C24
+    root = branch_of(tmp_path)
+    for file in (tmp_path / "base" / "compiled" / "staging_queries" / "t").iterdir():
+        file.unlink()
+    found = read(root)
+    assert found.state is TreeState.UNREADABLE and found.judge() == {}

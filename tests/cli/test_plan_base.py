@@ -112,3 +112,22 @@ def test_reconcile_without_an_airflow_is_one_sentence(
     assert main(["reconcile", "--root", str(root)]) == 2
     assert "nobody said where Airflow is" in capsys.readouterr().err
     assert main(["reconcile", "--root", str(root), "--branch", "x"]) == 2
+
+
+def test_a_grid_that_changed_on_a_branch_with_a_base_root_is_found(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # C22, C24
+    (root / "chronon.yaml").write_text("branch: try\nbase_root: ../base\n")
+    write(root.parent / "base", "kept__1")
+    commit(root)
+    write(root, "gridded__1", schedule="0 * * * *", interval="1h")
+    assert main(["check", "--root", str(root), "--base", "HEAD"]) == 1
+    assert "grid changed" in capsys.readouterr().err
+
+
+def test_a_revision_whose_settings_cannot_be_read_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "chronon.yaml").write_text("branch: [\n")
+    commit(root)
+    (root / "chronon.yaml").write_text("branch: main\n")
+    assert main(["plan", "--root", str(root), "--base", "HEAD"]) == 2
+    assert "HEAD cannot be compared with" in capsys.readouterr().err

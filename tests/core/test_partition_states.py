@@ -140,6 +140,21 @@ def test_what_held_when_the_fire_came_is_the_reason_and_not_what_holds_now() -> 
     ]
 
 
+def test_catch_up_that_was_switched_off_before_it_came_round_is_the_reason() -> None:  # H20
+    on, off = daily(start_date="2026-06-01", catchup=True), daily(start_date="2026-06-01")
+    eras = [Era(at("2026-06-01"), on.runs), Era(at("2026-06-08 12:00"), off.runs)]
+    found = rows(off, "2026-06-03", "2026-06-05", Known(landed=frozenset(), runs=[run(off, "2026-06-09")], eras=eras))
+    assert states(found) == ["skipped: catch-up off"] * 3
+
+
+def test_what_a_cap_dropped_stays_capped_when_the_cap_is_lifted() -> None:  # H10, H20
+    capped = daily(start_date="2026-06-01", catchup=True, max_catchup_runs=2)
+    lifted = daily(start_date="2026-06-01", catchup=True)
+    eras = [Era(at("2026-06-01"), capped.runs), Era(at("2026-06-09 12:00"), lifted.runs)]
+    known = Known(landed=frozenset(), runs=[run(lifted, "2026-06-09")], eras=eras)
+    assert states(rows(lifted, "2026-06-03", "2026-06-04", known)) == ["skipped: capped: max_catchup_runs is 2"] * 2
+
+
 def test_every_closed_partition_of_a_year_of_hours_gets_a_state_or_a_reason() -> None:
     plan = hourly(start_date="2025-06-10", catchup=True, max_catchup_runs=2000)
     window = range(at(NOW) // HOUR * HOUR - 365 * DAY, at(NOW) // HOUR * HOUR, HOUR)

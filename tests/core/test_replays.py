@@ -146,3 +146,15 @@ def test_a_needed_partition_that_has_not_closed_is_refused_by_name() -> None:
     )
     with pytest.raises(ChrononError, match=r"2026-06-09 needs 2026-06-10 of staging_query/t\.s\.days__1.*not closed"):
         upstream([ahead, daily], "t.s.ahead__1", ["2026-06-09"], Landed())
+
+
+def test_confs_that_read_each_others_earlier_days_are_followed_no_further_back_than_was_asked() -> None:  # C15
+    def reads(name: str, other: str) -> Document:
+        earlier = dependency(f"ns.t_s_{other}__1", start="1d", end="1d")
+        return staging_query(f"t.s.{name}__1", dependencies=[earlier])
+
+    found = upstream([reads("a", "b"), reads("b", "a")], "t.s.a__1", ["2026-06-03", "2026-06-05"], Landed())
+    assert found == [
+        ("t.s.b__1", ["2026-06-02", "2026-06-04"]),
+        ("t.s.a__1", ["2026-06-03", "2026-06-05"]),
+    ]

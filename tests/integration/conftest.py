@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.deployment import Deployment
 from tests.integration.real_airflow import RealAirflow, run_real_airflow
+from tests.integration.reconcile_lab import run_reconcile_airflow
 from tests.integration.replay_lab import Lab, run_replay_lab
 
 
@@ -30,4 +31,11 @@ def deployment(real_airflow: RealAirflow) -> Deployment:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """One Airflow for the tests of replays: its jobs tell what they do, and can be held."""
     with run_replay_lab(tmp_path_factory.mktemp("replays")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def reconciled_airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
+    """One Airflow for the tests of the reconciler; each deploys a branch of its own there."""
+    with run_reconcile_airflow(tmp_path_factory.mktemp("reconcile")) as running:
         yield running

@@ -89,6 +89,12 @@ class Deployment:
 
         wait_until(look, timeout=300, why=why, every=3)
 
+    def is_settled(self) -> bool:
+        """Whether a reconcile would do nothing here, whatever else there is to say."""
+        done = self.command("plan", "--root", str(self.root), "--format", "json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return all(action["action"] in ("keep", "report") for action in json.loads(done.stdout))
+
     def state(self) -> StateFolder:
         root = self.airflow.server.environment["AIRFLOW_HOME"] + "/chronon_state"
         return open_branches(root, branch=self.branch)["dags-folder", self.branch]

@@ -16,25 +16,19 @@ from airflow_chronon.rest.client import AirflowRest
 from airflow_chronon.rest.errors import Conflict
 from airflow_chronon.rest.login import find_login
 from tests.integration.real_airflow import ROOT, RealAirflow
-from tests.integration.reconcile_lab import Deployment, run_reconcile_airflow
+from tests.integration.reconcile_lab import Deployment
 
 DATA = ROOT / "tests" / "data"
 GOOD_CONFS = 59  #: of the tree ``main``
 
 
-@pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
-    with run_reconcile_airflow(tmp_path_factory.mktemp("reconcile")) as running:
-        yield running
-
-
 @pytest.fixture
-def deploy(airflow: RealAirflow) -> Iterator[Callable[[str], Deployment]]:
+def deploy(reconciled_airflow: RealAirflow) -> Iterator[Callable[[str], Deployment]]:
     """Makes deployments; a branch of its own per test keeps tests apart."""
     made: list[Deployment] = []
 
     def make(branch: str) -> Deployment:
-        made.append(Deployment.beside(airflow, branch=branch))
+        made.append(Deployment.beside(reconciled_airflow, branch=branch))
         return made[-1]
 
     yield make
@@ -61,7 +55,7 @@ def test_a_run_in_progress_ends_well_after_its_conf_is_gone_and_then_the_dag_goe
     tasks = {line["task_id"]: line["state"] for line in lines if line["kind"] == "task_instance"}
     assert tasks["backfill"] == "success"
     assert here.airflow.api.dag(new) is not None
-    wait_until(lambda: "nothing to do" in here.reconcile().stdout, timeout=60, why="there is nothing left to do")
+    here.reconciled_until(here.is_settled, why="there is nothing left to do")
 
 
 def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_again(
@@ -83,9 +77,9 @@ def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_agai
     tried = "try-v4--group_by.checkout.purchases.daily__4"
     feature.wait_for(tried)
     done = feature.reconcile()
-    assert done.returncode == 0 and "which the branch story writes too" in done.stdout
+    assert done.returncode == 0 and "branch story: it writes 56 of the tables of this branch too" in done.stdout
     feature.trigger_and_wait_until_it_works(tried)
-    assert "nothing to do" in main.reconcile().stdout  # the branch is none of main's business
+    assert main.is_settled()  # the branch is none of main's business
     before = dags_of(main, "story")
     assert len(before) == GOOD_CONFS and new in before
     feature.loader.unlink()
@@ -145,7 +139,7 @@ def test_a_rename_one_of_two_types_and_a_conf_that_comes_back(deploy: Callable[[
 
     here.write("t.both__1", "t.new__1", "t.old__1")
     here.wait_for(old)
-    wait_until(lambda: "nothing to do" in here.reconcile().stdout, timeout=60, why="it is deployed again")
+    here.reconciled_until(here.is_settled, why="it is deployed again")
     assert here.airflow.api.runs(old) == []  # H16: its history is forgotten there
     assert [line["dag_run_id"] for line in here.archived(old) if line["kind"] == "run"] == [runs[old].run_id]
     here.trigger_and_wait_until_it_works(old)

@@ -6,24 +6,17 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 from airflow_api import wait_until
 
 from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconcile_lab import Deployment, run_reconcile_airflow
-
-
-@pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
-    with run_reconcile_airflow(tmp_path_factory.mktemp("kills")) as running:
-        yield running
+from tests.integration.reconcile_lab import Deployment
 
 
 @pytest.mark.parametrize("kills", [pytest.param(3, id="three"), pytest.param(20, id="twenty", marks=pytest.mark.soak)])
-def test_a_killed_reconciler_loses_nothing(airflow: RealAirflow, kills: int) -> None:
-    here = Deployment.beside(airflow, branch=f"kill{kills}")
+def test_a_killed_reconciler_loses_nothing(reconciled_airflow: RealAirflow, kills: int) -> None:
+    here = Deployment.beside(reconciled_airflow, branch=f"kill{kills}")
     going = [f"t.going{number}__1" for number in range(4)]
     staying = [f"t.staying{number}__1" for number in range(8)]
     here.write(*going, *staying)
@@ -31,10 +24,10 @@ def test_a_killed_reconciler_loses_nothing(airflow: RealAirflow, kills: int) -> 
     for name in (going[0], staying[-1]):
         here.wait_for(ids[name])
     assert here.reconcile().returncode == 0
-    runs = {name: airflow.api.trigger(ids[name]) for name in going}
+    runs = {name: reconciled_airflow.api.trigger(ids[name]) for name in going}
     for name, run in runs.items():
         wait_until(
-            lambda name=name, run=run: airflow.api.run(ids[name], run.run_id).state == "success",  # type: ignore[misc]
+            lambda name=name, run=run: reconciled_airflow.api.run(ids[name], run.run_id).state == "success",  # type: ignore[misc]
             timeout=240,
             why="the run ends",
         )
@@ -43,7 +36,7 @@ def test_a_killed_reconciler_loses_nothing(airflow: RealAirflow, kills: int) -> 
     arguments = [sys.executable, "-m", "airflow_chronon.cli.main", "reconcile", "--root", str(here.root)]
     for _ in range(kills):
         victim = subprocess.Popen(
-            arguments, env=airflow.server.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            arguments, env=reconciled_airflow.server.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
             victim.wait(timeout=chance.uniform(0.5, 6))

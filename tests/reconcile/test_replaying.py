@@ -71,6 +71,23 @@ def test_the_cap_and_the_skip_date_hold_over_all_reconciles() -> None:  # H10, H
     assert sorted(replayed(world)) == [9, 10]
 
 
+def test_a_debt_outlasts_a_schedule_that_is_off_for_a_while() -> None:  # H13, H14
+    world = flipped(ran=(3, 5, 11))
+    world.reconcile()
+    world.deploy(HOURLY, **SINCE, catchup=True, enabled=False)
+    go_on(world, rounds=2)
+    world.deploy(HOURLY, **SINCE, catchup=True)
+    go_on(world)
+    assert replayed(world) == [0, 1, 2, 4, 6, 7, 8, 9, 10]
+
+
+def test_dags_that_another_bundle_has_taken_over_get_no_replays() -> None:  # C24
+    world = flipped(ran=(3, 11))
+    world.airflow.dag_records[ID] = replace(world.airflow.dag_records[ID], bundle="another")
+    world.reconcile()
+    assert replayed(world) == []
+
+
 def test_nothing_is_owed_without_a_flip() -> None:
     world = flipped(ran=(11,))
     go_on(world)

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.documents import ConfType, Environment
-from airflow_chronon.core.plan.actions import Delete, Hold, Severity, StopRuns, Unpause, WaitForRuns
+from airflow_chronon.core.plan.actions import Delete, Hold, Report, Severity, StopRuns, Unpause, WaitForRuns
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.reconcile.run import reconcile
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
@@ -215,6 +215,60 @@ def test_a_run_that_begins_after_the_archive_is_archived_too() -> None:
     assert late is not None
     world.settle()
     assert late.run_id in world.history(ID) and ID not in world.airflow.dag_records
+
+
+def test_a_run_in_progress_that_began_after_the_archive_is_stopped_and_archived_too() -> None:
+    world = deployed(ONE, TWO)
+    world.deploy(TWO)
+    world.parse()
+    world.reconcile()
+    world.firing.add(ID)
+    late = world.fire(ID)
+    assert late is not None
+    world.parse()  # nothing produces the DAG any more, so nothing will finish the run
+    for _ in range(3):
+        assert world.reconcile().is_good
+        world.parse()
+    assert late.run_id in world.history(ID) and ID not in world.airflow.dag_records
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"overrides": [{"match": "team:t", "on_retire": "stop"}]}, id="by team"),
+        pytest.param({"overrides": [{"match": "staging_query/*", "on_retire": "stop"}]}, id="by name"),
+    ],
+)
+def test_overrides_hold_for_a_conf_that_is_gone(settings: dict[str, object]) -> None:
+    world = deployed(ONE, TWO)
+    world.fire(ID)
+    world.deploy(TWO, **settings)
+    world.parse()
+    assert StopRuns(ID, 1, "its settings say so") in world.reconcile().outcome.done
+
+
+def test_what_a_conf_says_of_its_own_retirement_holds_once_it_is_gone() -> None:
+    own = '{"airflow": {"on_retire": "stop"}}'
+    world = deployed(conf("t.s.one__1", customJson=own), TWO)
+    world.fire(ID)
+    world.deploy(TWO)
+    world.parse()
+    assert StopRuns(ID, 1, "its settings say so") in world.reconcile().outcome.done
+
+
+def test_a_broken_conf_is_reported_and_remembered_as_switched_off() -> None:  # C23, H20
+    world = deployed(ONE, TWO)
+    world.now += 3600
+    world.deploy(broken("t.s.one__1"), TWO)
+    world.parse()
+    done = world.reconcile()
+    (told,) = (action for action in done.plan.actions if isinstance(action, Report))
+    assert "fires no more until it is mended" in told.fault.message and done.is_good
+    assert not world.state().journal()[ID].now.enabled
+    world.now += 3600
+    world.deploy(ONE, TWO)
+    world.settle()
+    assert [era.enabled for era in world.state().journal()[ID].eras] == [True, False, True]
 
 
 def test_runs_are_stopped_when_the_settings_say_so() -> None:

@@ -129,7 +129,7 @@ class World:
         produced: dict[str, tuple[GoodPlan, bool]] = {}
         for branch, root in self.trees.items():
             state, facts = self.state(branch), root.facts()
-            for dag_id in state.copies() - set(facts.plans) - facts.elsewhere:
+            for dag_id in state.copies() - set(facts.plans):
                 copy = state.read_copy(dag_id)
                 if copy is not None:
                     produced[dag_id] = (plan_of_copy(copy), False)

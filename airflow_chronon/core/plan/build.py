@@ -22,13 +22,14 @@ from airflow_chronon.core.plan.actions import (
     Severity,
     Unpause,
 )
-from airflow_chronon.core.plan.copies import ConfCopy, copy_of
+from airflow_chronon.core.plan.copies import ConfCopy, copy_of, settings_of_copy
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_after, reborn
+from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_after, reborn, switched_off
 from airflow_chronon.core.plan.owed import settle
 from airflow_chronon.core.plan.retire import Doomed, retire_steps
 from airflow_chronon.core.plan.succession import seen_of
+from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import OnRetire, Pause, Settings
 from airflow_chronon.errors import Fault
 
@@ -90,6 +91,8 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
     entries = dict(journal)
     for dag_id, plan in tree.plans.items():
         known = journal.get(dag_id)
+        if known is None and isinstance(plan, ConfPlan) and _is_on_another_grid(plan, facts.state):
+            continue  # not remembered as it is, so that the next reconcile reports it again
         if known is not None and known.gone is not None and _is_over(facts, dag_id):
             known = reborn(known, now=now)
         seen = seen_of(
@@ -97,7 +100,11 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
         )
         entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, seen), known, facts.state)
     for dag_id, entry in journal.items():
-        if entry.gone is None and not tree.holds(dag_id, entry) and _is_going(facts, dag_id):
+        if dag_id in tree.plans or entry.gone is not None:
+            continue
+        if tree.holds(dag_id, entry):
+            entries[dag_id] = switched_off(entry, now=now)  # the loader has, since it is broken or of elsewhere
+        elif _is_going(facts, dag_id):
             tombstone = facts.state.tombstones.get(dag_id)
             entries[dag_id] = replace(entry, gone=tombstone.since if tombstone is not None else now, owed=None)
     return entries
@@ -119,6 +126,11 @@ def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
         for dag_id, plan in sorted(facts.tree.plans.items())
         if dag_id in journal and owed_after(journal[dag_id], plan.intervals, now=now) is not None
     )
+
+
+def _is_on_another_grid(plan: ConfPlan, state: StateFacts) -> bool:
+    grid = str(plan.spec.grid)
+    return state.contracts.get(plan.dag_id, grid) != grid
 
 
 def _is_over(facts: Facts, dag_id: str) -> bool:
@@ -186,7 +198,9 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
         dag = airflow.dags.get(dag_id)
         if dag is not None and not deployment.owns(dag):
             dag = None  # another deployment has taken the id over: only our own memory of it goes
-        settings, active = facts.settings.for_conf(entry.key if entry else "", ()), airflow.active_runs.get(dag_id, 0)
+        copy, active = state.doomed.get(dag_id), airflow.active_runs.get(dag_id, 0)
+        key = entry.key if entry is not None else ""
+        settings = facts.settings.for_conf(key, ()) if copy is None else settings_of_copy(copy, facts.settings)
         if dag is not None and dag.is_paused and dag.fires_no_more and active and settings.pause is Pause.FORBID:
             yield Unpause(dag_id, "its conf is gone, and its last runs cannot end while it is paused")
         yield from retire_steps(
@@ -255,13 +269,11 @@ def _replays(facts: Facts, entry: JournalEntry) -> tuple[JournalEntry, list[Acti
     assert entry.owed is not None
     plan, dag = facts.tree.plans.get(entry.dag_id), facts.airflow.dags.get(entry.dag_id)
     past = facts.airflow.past_runs.get(entry.dag_id)
-    if plan is None or dag is None or dag.is_stale or past is None or plan.intervals is None:
+    if plan is None or dag is None or dag.is_stale or past is None or not facts.deployment.owns(dag):
         return entry, []
-    if dag.is_paused and plan.settings.pause is Pause.ALLOW:
+    if plan.intervals is None or (dag.is_paused and plan.settings.pause is Pause.ALLOW):
         return entry, []  # a replay would wait for ever; it is owed until someone unpauses the DAG
     owed, stretches = settle(entry.owed, plan.intervals, past)
-    if not stretches:
-        return replace(entry, owed=None), []
     steps: list[Action] = []
     backfills = 1 if entry.dag_id in facts.airflow.backfilling else 0
     for stretch in stretches:

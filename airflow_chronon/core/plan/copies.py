@@ -12,11 +12,11 @@ from typing import Any
 from airflow_chronon.core.conf import Conf, ConfKey, Mode
 from airflow_chronon.core.documents import ConfType, read_document
 from airflow_chronon.core.job_document import Job, JobDocument
-from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.job_plan import JobPlan, own_settings
 from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.core.resolve import ConfPlan
-from airflow_chronon.core.settings import ConfSettings
-from airflow_chronon.core.settings_text import StrictText
+from airflow_chronon.core.settings import ConfSettings, Settings
+from airflow_chronon.core.settings_text import StrictText, read_conf_settings
 from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.core.wire import (
     any_schedule_from_json,
@@ -25,6 +25,7 @@ from airflow_chronon.core.wire import (
     dependency_to_json,
     schedule_from_json,
 )
+from airflow_chronon.errors import Rejected
 
 Json = dict[str, Any]
 
@@ -52,6 +53,10 @@ class ConfCopy:
         """Inverse of :func:`copy_from_bytes`; equal confs give equal bytes."""
         names = ("dag_id", "key", "family", "file", "table", "team", "content")
         return json.dumps({name: getattr(self, name) for name in names}, sort_keys=True, ensure_ascii=False).encode()
+
+    @property
+    def is_job(self) -> bool:
+        return self.key.startswith("job/")
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -91,7 +96,7 @@ def plan_of_copy(copy: ConfCopy) -> GoodPlan:
 
     Raises ``ChrononError`` or ValueError for a copy that this version of the package cannot read.
     """
-    return _job_of_copy(copy) if copy.key.startswith("job/") else _conf_of_copy(copy)
+    return _job_of_copy(copy) if copy.is_job else _conf_of_copy(copy)
 
 
 def _conf_of_copy(copy: ConfCopy) -> ConfPlan:
@@ -129,6 +134,20 @@ def _job_of_copy(copy: ConfCopy) -> JobPlan:
         schedule=schedule,
         settings=ConfSettings.model_validate(content["settings"]),
     )
+
+
+def settings_of_copy(copy: ConfCopy, settings: Settings) -> ConfSettings:
+    """What the deployment's present settings say of a conf or job that is gone, by its key, its tags and its own word."""
+    own: ConfSettings | None = None
+    try:
+        if copy.is_job:
+            own = own_settings(JobDocument.model_validate(copy.document))
+        else:
+            custom = json.loads(copy.document.get("metaData", {}).get("customJson") or "{}")
+            own = read_conf_settings(custom["airflow"], conf=copy.key) if "airflow" in custom else None
+    except (ValueError, TypeError, Rejected):
+        pass  # it was good when it was deployed; a newer version may read it otherwise
+    return settings.for_conf(copy.key, tuple(copy.content["tags"]), own)
 
 
 def family_of(conf: Conf) -> str:

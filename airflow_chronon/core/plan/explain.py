@@ -27,7 +27,7 @@ from airflow_chronon.core.plan.actions import (
     Wait,
     WaitForRuns,
 )
-from airflow_chronon.core.plan.journal import JournalEntry
+from airflow_chronon.core.plan.journal import WHY_OWED, JournalEntry
 from airflow_chronon.core.words import span
 from airflow_chronon.errors import Fault
 
@@ -67,7 +67,7 @@ def _lines(action: Action) -> Iterator[str]:
             yield f"unpause   {dag_id}: {why}"
         case Replay(dag_id=dag_id, stretch=stretch):
             how = "one backfill" if len(stretch.keys) > 1 else "by its key"
-            yield f"replay    {dag_id}: {span(stretch.keys)}, missed while catch-up was off, {how} (H13)"
+            yield f"replay    {dag_id}: {span(stretch.keys)}, {WHY_OWED}, {how} (H13)"
         case Hold(dag_ids=dag_ids, fault=fault):
             yield f"HOLD      {fault}"
             yield from (f"            would retire {dag_id}" for dag_id in dag_ids)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from airflow_chronon.core.conf import Conf
-from airflow_chronon.core.identity import MAX_TAG_LENGTH, dag_id, job_dag_id
+from airflow_chronon.core.identity import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
 from airflow_chronon.core.instants import Instant
 from airflow_chronon.core.job_document import Job
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.partition_states import KnownRun
-from airflow_chronon.core.plan.copies import OFF_TAG, family_of
+from airflow_chronon.core.plan.copies import OFF_TAG, ConfCopy, family_of
 from airflow_chronon.core.plan.journal import JournalEntry
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
+from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.verdicts import GoodPlan, Verdict
 from airflow_chronon.errors import Fault
 
@@ -87,9 +88,9 @@ class TreeFacts:
     plans: Mapping[str, GoodPlan] = field(default_factory=dict)  #: the good ones
     ids: frozenset[str] = frozenset()  #: every DAG id that a conf or job of the tree stands for, whatever its verdict
     keys: frozenset[str] = frozenset()  #: ``type/name`` and files of the confs that are not good: they count as present
-    elsewhere: frozenset[str] = frozenset()  #: DAG ids of confs of other environments
-    stems: tuple[str, ...] = ()  #: DAG ids, without version, of files that cannot be read
-    families: frozenset[str] = frozenset()
+    bad: tuple[RejectedConf, ...] = ()  #: the confs that are not good, and why
+    stems: tuple[str, ...] = ()  #: how the DAG ids of files that cannot be read begin
+    families: frozenset[str] = frozenset()  #: of every readable conf, deployed or not
 
     @property
     def confs(self) -> Mapping[str, ConfPlan]:
@@ -102,7 +103,7 @@ class TreeFacts:
             return True
         if entry is not None and (entry.key in self.keys or entry.file in self.keys):
             return True
-        return any(dag_id == stem or dag_id.startswith(f"{stem}__") for stem in self.stems)
+        return any(re.fullmatch(rf"{re.escape(stem)}(_[0-9a-f]{{8}})?(__.*)?", dag_id) for stem in self.stems)
 
 
 def tree_facts(
@@ -112,10 +113,14 @@ def tree_facts(
     *,
     branch: str,
     default_branch: str,
+    unchanged: Iterable[Conf] = (),
     state: TreeState = TreeState.WHOLE,
     problems: tuple[Fault, ...] = (),
 ) -> TreeFacts:
-    """Good, rejected, unreadable and other-environment confs, and jobs: all of them are present (C23)."""
+    """Good, rejected, unreadable and other-environment confs, and jobs: all of them are present (C23).
+
+    ``unchanged`` are the confs that the branch leaves to the default branch (C24): not deployed here, and not lost.
+    """
     plans = {verdict.dag_id: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan | JobPlan)}
     readable, readable_jobs = list(confs), list(jobs)
 
@@ -127,21 +132,18 @@ def tree_facts(
         name, version = f"{job.team}.{job.name}", job.document.version
         return job_dag_id(name=name, version=version, branch=branch, default_branch=default_branch)
 
-    elsewhere = frozenset(id_of(verdict.conf) for verdict in verdicts.values() if isinstance(verdict, OtherEnvironment))
     bad = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
-    unread = (
-        {verdict.key for verdict in bad} - {str(conf.key) for conf in readable} - {job.key for job in readable_jobs}
-    )
-    prefix = "" if branch == default_branch else f"{branch}--"
+    known = {*(str(conf.key) for conf in readable), *(job.key for job in readable_jobs)}
+    unread = {verdict.key for verdict in bad} - known
     return TreeFacts(
         state=state,
         problems=problems,
         plans=plans,
         ids=frozenset((*plans, *map(id_of, readable), *map(id_of_job, readable_jobs))),
-        elsewhere=elsewhere - set(plans),
+        bad=tuple(bad),
         keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
-        stems=tuple(sorted(prefix + key.replace("/", ".", 1) for key in unread)),
-        families=frozenset((*map(family_of, readable), *(f"job/{job.team}.{job.name}" for job in readable_jobs))),
+        stems=tuple(sorted(id_stem(key, branch=branch, default_branch=default_branch) for key in unread)),
+        families=frozenset((*map(family_of, (*readable, *unchanged)), *(job.family for job in readable_jobs))),
     )
 
 
@@ -173,6 +175,8 @@ class StateFacts:
     tombstones: Mapping[str, Tombstone] = field(default_factory=dict)
     journal: Mapping[str, JournalEntry] = field(default_factory=dict)
     other_tables: Mapping[str, str] = field(default_factory=dict)  #: table: the other branch that writes it
+    other_problems: tuple[Fault, ...] = ()  #: what kept other branches' tables from being known
+    doomed: Mapping[str, ConfCopy] = field(default_factory=dict)  #: the copies of confs that the tree no longer holds
     contracts: Mapping[str, str] = field(default_factory=dict)  #: DAG id: the grid that its table was first written on
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from airflow_chronon.core.contracts import contract_fault
 from airflow_chronon.core.plan.actions import Report, Severity
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
+from airflow_chronon.core.resolve import RejectedConf
 from airflow_chronon.errors import Fault
 
 ENOUGH_RUNS_PER_LOOP = 100  #: with Airflow's default of 20, replays starve while 20 runs wait for data
+TABLES_NAMED = 5  #: of those that two branches write
 
 
 def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, state: StateFacts) -> Iterator[Report]:
@@ -18,11 +21,21 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
     for problem in tree.problems:
         # an empty tree is held, or someone confirmed it; one that cannot be read stays wrong
         yield Report(Severity.ERROR if tree.state is TreeState.UNREADABLE else Severity.WARNING, problem)
+    for bad in tree.bad:
+        fires = "; its DAG fires no more until it is mended" if _is_deployed(bad, state) else ""
+        fault = replace(bad.faults[0], message=f"{bad.faults[0].message}{fires}")
+        yield Report(Severity.WARNING, fault, bad.key)
     yield from _grids(tree, state)
     yield from _shared_tables(tree, state)
+    for problem in state.other_problems:
+        yield Report(Severity.WARNING, problem)
     if tree.state is TreeState.WHOLE:
         yield from _airflow_settings(tree, airflow)
     yield from _leftovers(deployment, airflow)
+
+
+def _is_deployed(bad: RejectedConf, state: StateFacts) -> bool:
+    return any(entry.gone is None and bad.key == entry.key for entry in state.journal.values())
 
 
 def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
@@ -36,12 +49,17 @@ def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
 
 
 def _shared_tables(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
-    for dag_id, plan in sorted(tree.confs.items()):
+    shared: dict[str, set[str]] = defaultdict(set)
+    for plan in tree.confs.values():
         other = state.other_tables.get(plan.conf.table)
         if other is not None:
-            problem = f"it writes {plan.conf.table}, which the branch {other} writes too"
-            remedy = "give one of the branches an output namespace of its own"
-            yield Report(Severity.WARNING, Fault("C24", "", problem, remedy), dag_id)
+            shared[other].add(plan.conf.table)
+    for other, tables in sorted(shared.items()):
+        more = len(tables) - TABLES_NAMED
+        named = ", ".join(sorted(tables)[:TABLES_NAMED]) + (f" and {more} more" if more > 0 else "")
+        problem = f"it writes {len(tables)} of the tables of this branch too: {named}"
+        remedy = "give one of the branches an output namespace of its own"
+        yield Report(Severity.WARNING, Fault("C24", "", problem, remedy), f"branch {other}")
 
 
 def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report]:
@@ -57,14 +75,8 @@ def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report
         problem = f"one run of every DAG waits for {waits} tables, and a triggerer holds {capacity} triggers"
         yield _setting("[triggerer] capacity", problem, "raise it, or run more triggerers")
     for dag_id, plan in sorted(tree.plans.items()):
-        own, cap = plan.settings, plan.settings.max_catchup_runs
-        if own.catchup and cap is not None and own.max_pending_runs < cap:
-            problem = (
-                f"max_pending_runs is {own.max_pending_runs} and max_catchup_runs {cap}: while the limit is reached,"
-                " the cap moves on and loses fires"
-            )
-            yield _setting("max_pending_runs", problem, "set it to max_catchup_runs or more", conf=dag_id)
-        elif own.max_pending_runs < own.max_active_runs:
+        own = plan.settings
+        if own.max_pending_runs < own.max_active_runs:
             problem = (
                 f"max_pending_runs is {own.max_pending_runs}, so max_active_runs {own.max_active_runs} is never reached"
             )

@@ -15,6 +15,7 @@ from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.core.wire import any_schedule_from_json, any_schedule_to_json
 
 Json = dict[str, Any]
+WHY_OWED = "missed, and made due by a change of its settings"  #: for plans and for the notes of replays
 MAX_ERAS = 200  #: older changes of one conf's schedule are forgotten
 
 
@@ -144,6 +145,13 @@ def reborn(entry: JournalEntry, *, now: Instant) -> JournalEntry:
         armed=now if is_job else None,
         begins=now if is_job else None,
     )
+
+
+def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:
+    """The entry of a conf that is in the tree and cannot run: nothing fires until it is good again (C23, H20)."""
+    if not entry.now.enabled:
+        return entry
+    return replace(entry, eras=(*entry.eras, replace(entry.now, since=now, enabled=False))[-MAX_ERAS:])
 
 
 def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:

@@ -21,8 +21,10 @@ class Stretch:
     keys: tuple[PartitionKey, ...]
 
 
-def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple[Owed, tuple[Stretch, ...]]:
-    """What is still to be replayed, as stretches of neighbours, oldest first; none: the debt is paid.
+def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple[Owed | None, tuple[Stretch, ...]]:
+    """What is still to be replayed, as stretches of neighbours, oldest first; no debt is left once all of it has a run.
+
+    While the schedule is off or has not run yet, the debt stays and nothing is replayed.
 
     The skip date comes first, then the cap over the fires that were missed; the cap is applied once, and remembered as
     ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's.
@@ -36,7 +38,7 @@ def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple
         run
         for run in unlimited.missed(None, owed.until)
         if run.end <= newest
-        and schedule.starts_of(run)[-1] not in covered
+        and not covered.issuperset(schedule.starts_of(run))
         and (owed.first is None or run.end > owed.first)
     ]
     if owed.first is None:
@@ -46,7 +48,8 @@ def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple
             owed = Owed(owed.until, min(schedule.starts_of(missed[0])))
     starts = sorted({start for run in missed for start in schedule.starts_of(run)} - covered)
     skip_to = schedule.catch_up.skip_to
-    return owed, _stretches([start for start in starts if skip_to is None or start >= skip_to], schedule)
+    starts = [start for start in starts if skip_to is None or start >= skip_to]
+    return owed if starts else None, _stretches(starts, schedule)
 
 
 def _stretches(starts: Iterable[Instant], schedule: AnySchedule) -> tuple[Stretch, ...]:

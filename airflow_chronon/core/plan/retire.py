@@ -34,6 +34,7 @@ class Doomed:
     given_up: bool = False  #: its whole branch is: nobody will produce it again
 
 
+_NOTHING_PRODUCES_IT = "nothing produces it any more, so they could not finish"
 _NOT_OFF = "Airflow has not yet seen that its schedule is off"
 
 
@@ -52,7 +53,7 @@ def retire_steps(doomed: Doomed) -> Iterator[RetireStep]:
     elif is_archived and not doomed.has_copy:
         yield from _last_steps(doomed, dag)
     elif doomed.active_runs and dag.fires_no_more and (doomed.stops or (dag.is_stale and not doomed.has_copy)):
-        why = "its settings say so" if doomed.stops else "nothing produces it any more, so they could not finish"
+        why = "its settings say so" if doomed.stops else _NOTHING_PRODUCES_IT
         yield StopRuns(dag_id, doomed.active_runs, why)
     elif doomed.active_runs:
         yield WaitForRuns(dag_id, doomed.active_runs)
@@ -83,6 +84,8 @@ def _last_steps(doomed: Doomed, dag: KnownDag) -> Iterator[RetireStep]:
         yield Wait(doomed.dag_id, "its loader file cannot be imported, so nobody knows whether it is still produced")
     elif not dag.is_stale:
         yield Wait(doomed.dag_id, "Airflow has not yet seen that no file produces it")
+    elif doomed.active_runs:  # begun after the archive: it is archived anew before the delete
+        yield StopRuns(doomed.dag_id, doomed.active_runs, _NOTHING_PRODUCES_IT)
     else:
         yield Delete(doomed.dag_id)
         yield Clear(doomed.dag_id)

@@ -53,23 +53,15 @@ def test_airflow_settings_that_will_hurt(settings: AirflowSettings, field: str) 
     assert (report.severity, report.fault.field) == (Severity.WARNING, field)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param(
-            {"catchup": True, "start_date": "2026-01-01", "max_catchup_runs": 100}, id="narrower than the cap"
-        ),
-        pytest.param({"max_pending_runs": 2}, id="narrower than the work slots"),
-    ],
-)
-def test_a_pending_run_limit_that_is_too_narrow(settings: dict[str, object]) -> None:
-    (report,) = reports(**settings)
+def test_a_pending_run_limit_that_is_narrower_than_the_work_slots() -> None:
+    (report,) = reports(max_pending_runs=2)
     assert report.fault.field == "max_pending_runs" and report.conf == "staging_query.t.s.x__1"
 
 
 def test_a_table_that_another_branch_writes_too() -> None:  # C24
     (report,) = reports(state=StateFacts(other_tables={"ns.t_s_x__1": "try"}))
-    assert report.severity is Severity.WARNING and "the branch try writes too" in report.fault.message
+    assert (report.severity, report.conf) == (Severity.WARNING, "branch try")
+    assert "1 of the tables of this branch too: ns.t_s_x__1" in report.fault.message
 
 
 def test_a_table_that_was_begun_on_another_grid() -> None:  # C22

@@ -99,11 +99,13 @@ class TestThreeHoursAtOne:
     def test_the_cap_holds_however_many_reconciles_it_takes(self) -> None:
         of = plan(THREE_HOURS, max_catchup_runs=3)
         past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00")
-        owed, replayed = Owed(NOW), []
-        while (found := settle(owed, of.runs, past))[1]:
-            owed = found[0]
-            replayed += found[1][0].keys
-            past += ran(of, *found[1][0].keys, is_scheduled=False)
+        owed: Owed | None = Owed(NOW)
+        replayed: list[str] = []
+        while owed is not None:
+            owed, stretches = settle(owed, of.runs, past)
+            for stretch in stretches[:1]:
+                replayed += stretch.keys
+                past += ran(of, *stretch.keys, is_scheduled=False)
         assert replayed == [*labels("01-07-00", "01-10-00"), *labels("01-16-00")]
 
 
@@ -112,6 +114,15 @@ class TestWeekly:
         of = plan(WEEKLY, start_date="2026-05-18")
         past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
         assert owed_labels(of, past) == [tuple(f"2026-05-{day}" for day in range(18, 25))]
+
+    def test_a_missed_fire_of_which_only_some_partitions_ran_is_missed_still(self) -> None:  # C28
+        of = plan(WEEKLY, start_date="2026-05-18")
+        past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
+        past += ran(of, "2026-05-24", "2026-05-20", is_scheduled=False)
+        assert owed_labels(of, past) == [
+            ("2026-05-18", "2026-05-19"),
+            ("2026-05-21", "2026-05-22", "2026-05-23"),
+        ]
 
     def test_the_cap_counts_fires(self) -> None:
         of = plan(WEEKLY, start_date="2026-05-01", max_catchup_runs=1)
