@@ -28,7 +28,7 @@ from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
 from airflow_chronon.core.plan.journal import JournalEntry, as_seen
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.settings import Unscheduled
-from airflow_chronon.core.verdicts import Verdict
+from airflow_chronon.core.verdicts import GoodPlan, Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import StateFolder, open_state
 from airflow_chronon.state.vanished import conf_file, forget_files
@@ -101,9 +101,11 @@ def _all_built(
 
 def _built(root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked) -> Iterator[DAG | RejectedConf]:
     """Each good conf's DAG, or why it could not be built; each under its own guard."""
-    from airflow_chronon.airflow.dag import build_dag
-
     plans = [verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)]
+    if not plans:
+        return
+    from airflow_chronon.airflow.dag import build_dag  # not at the start of a job's task: it takes a tenth of a second
+
     dag_ids = {plan.conf.key: plan.dag_id for plan in plans}
     consumers = _consumers(plans)
     for plan in plans:
@@ -167,9 +169,6 @@ def _kept(
     Without them, runs in progress would hang: a task that starts must find its DAG. They end with the copies, which the
     reconciler drops once it has archived them.
     """
-    from airflow_chronon.airflow.dag import Fires, build_dag
-    from airflow_chronon.airflow.job_dag import build_job_dag
-
     good = {verdict.dag_id for verdict in verdicts.values() if isinstance(verdict, ConfPlan | JobPlan)}
     if picked.wanted in good:
         return
@@ -188,13 +187,22 @@ def _kept(
                 continue
             path = conf_file(copy, folder=found.vanished, writes=picked.wanted is not None)
             page = f"`{copy.key}` ({copy.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
-            plan, prefix = plan_of_copy(copy), root.namespace_prefix
-            if isinstance(plan, JobPlan):
-                yield build_job_dag(plan, job_path=path, doc=page, fires=Fires.NEVER)
-            else:
-                yield build_dag(plan, conf_path=path, doc=page, namespace_prefix=prefix, fires=Fires.NEVER)
+            yield _switched_off(plan_of_copy(copy), path=path, page=page, namespace_prefix=root.namespace_prefix)
         except Exception as error:
             yield _not_built(error, key=dag_id, file=f"its copy in {found.state_root}")
+
+
+def _switched_off(plan: GoodPlan, *, path: str, page: str, namespace_prefix: str) -> DAG:
+    """The DAG of a conf or job that is gone."""
+    from airflow_chronon.airflow.fires import Fires
+
+    if isinstance(plan, JobPlan):
+        from airflow_chronon.airflow.job_dag import build_job_dag
+
+        return build_job_dag(plan, job_path=path, doc=page, fires=Fires.NEVER)
+    from airflow_chronon.airflow.dag import build_dag
+
+    return build_dag(plan, conf_path=path, doc=page, namespace_prefix=namespace_prefix, fires=Fires.NEVER)
 
 
 def _not_built(error: Exception, *, key: str, file: str) -> RejectedConf:

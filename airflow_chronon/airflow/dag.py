@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import replace
-from enum import Enum
 from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import table_asset
+from airflow_chronon.airflow.fires import Fires
 from airflow_chronon.airflow.operators import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.sensors import GateSensor, PartitionSensor
 from airflow_chronon.airflow.task_arguments import task_arguments
@@ -25,13 +25,6 @@ from airflow_chronon.core.resolve import ConfPlan
 _MAX_TASK_ID = 250
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _ANY_SUCCESS = "none_failed_min_one_success"
-
-
-class Fires(Enum):
-    """Whether a DAG has its conf's schedule."""
-
-    AS_PLANNED = "as planned"
-    NEVER = "never"
 
 
 def build_dag(

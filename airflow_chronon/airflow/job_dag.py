@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from airflow.sdk import DAG, Param
 
-from airflow_chronon.airflow.dag import Fires
+from airflow_chronon.airflow.fires import Fires
 from airflow_chronon.airflow.job_operator import RUN, JobOperator
 from airflow_chronon.airflow.job_timetable import JobTimetable
 from airflow_chronon.airflow.task_arguments import task_arguments

@@ -136,9 +136,8 @@ class KeyedTimetable(Timetable, Generic[RunT]):
         key: PartitionKey | None = extra.get("partition_key")
         if run_type == DagRunType.SCHEDULED and key:
             return run_type.generate_run_id(suffix=in_run_id(key))
-        return run_type.generate_run_id(
-            suffix=f"{in_run_id(key) if key else run_after.isoformat()}__{secrets.token_hex(4)}"
-        )
+        name = in_run_id(key) if key else run_after.isoformat()
+        return run_type.generate_run_id(suffix=f"{name}__{secrets.token_hex(4)}")
 
     def _boundary(self, instant: Instant) -> Instant:
         """The end of an interval that someone else worked out."""

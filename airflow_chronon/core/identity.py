@@ -22,18 +22,14 @@ def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default
     does not survive, is shortened and told apart by eight hex digits; the version stays at the end.
     """
     kind, tail = key.conf_type.value, f"__{version}" if version else ""
-    return _id(f"{kind}.{name}", tail, named=(branch, kind, key.name), default_branch=default_branch)
+    prefix = "" if branch == default_branch else f"{branch}--"
+    return legal_id(f"{prefix}{kind}.{name}", tail, unique=(branch, kind, key.name))
 
 
 def job_dag_id(*, name: str, version: str, branch: str, default_branch: str) -> str:
     """The id of a job version's DAG, ``job.team.name__version``, shortened as that of a conf; ``name`` is ``team.name``."""
-    tail = f"__{version}"
-    return _id(f"job.{name}", tail, named=(branch, "job", name + tail), default_branch=default_branch)
-
-
-def _id(head: str, tail: str, *, named: tuple[str, str, str], default_branch: str) -> str:
-    branch = named[0]
-    return legal_id(head if branch == default_branch else f"{branch}--{head}", tail, unique=named)
+    tail, prefix = f"__{version}", "" if branch == default_branch else f"{branch}--"
+    return legal_id(f"{prefix}job.{name}", tail, unique=(branch, "job", name + tail))
 
 
 def legal_id(head: str, tail: str = "", *, unique: tuple[str, ...]) -> str:

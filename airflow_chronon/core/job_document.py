@@ -102,6 +102,11 @@ class Job:
     def key(self) -> str:
         return job_key(self.team, self.name, self.document.version)
 
+    @property
+    def family(self) -> str:
+        """What all versions of the job have in common."""
+        return f"job/{self.team}.{self.name}"
+
     def at(self, key: str, build: Callable[[], _T], faults: list[Fault]) -> _T | None:
         """Run ``build``; the fault that it raises is put to ``faults``, where the key of the schedule stands."""
         try:

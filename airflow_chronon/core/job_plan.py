@@ -40,7 +40,7 @@ class JobPlan:
     @property
     def family(self) -> str:
         """What all versions of the job have in common: ``job/team.name``."""
-        return f"job/{self.job.team}.{self.job.name}"
+        return self.job.family
 
     @property
     def file(self) -> str:

@@ -157,14 +157,6 @@ class TestExplain:
             assert answer.code == 0 and "runs by hand only" in answer.out and "no runs" in answer.out
 
 
-class TestPartitions:
-    def test_a_job_has_none(self, command: Command, jobs: Path) -> None:
-        answer = command(
-            "partitions", "etl.hourly", "--root", jobs, "--start-ds", "2026-06-01", "--end-ds", "2026-06-01"
-        )
-        assert answer.code == 2 and "is a job" in answer.err
-
-
 class TestBranches:
     def test_a_branch_deploys_only_the_jobs_that_differ(self, tmp_path: Path) -> None:  # C24
         base, root = tmp_path / "base", tmp_path / "branch"

@@ -29,6 +29,7 @@ from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_
 from airflow_chronon.core.plan.owed import settle
 from airflow_chronon.core.plan.retire import Doomed, retire_steps
 from airflow_chronon.core.plan.succession import seen_of
+from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import OnRetire, Pause, Settings
 from airflow_chronon.errors import Fault
 
@@ -90,7 +91,7 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
     entries = dict(journal)
     for dag_id, plan in tree.plans.items():
         known = journal.get(dag_id)
-        if known is None and _is_on_another_grid(dag_id, facts):
+        if known is None and isinstance(plan, ConfPlan) and _is_on_another_grid(plan, facts.state):
             continue  # not remembered as it is, so that the next reconcile reports it again
         if known is not None and known.gone is not None and _is_over(facts, dag_id):
             known = reborn(known, now=now)
@@ -109,12 +110,6 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
     return entries
 
 
-def _is_on_another_grid(dag_id: str, facts: Facts) -> bool:
-    """Whether Airflow keeps another grid for the table of a conf that nobody remembers here (C22)."""
-    plan, kept = facts.tree.confs.get(dag_id), facts.state.contracts.get(dag_id)
-    return plan is not None and kept is not None and kept != str(plan.spec.grid)
-
-
 def vanished(facts: Facts) -> tuple[str, ...]:
     """The DAGs of this deployment that no conf of the tree stands for, in a fixed order (C23)."""
     state = facts.state
@@ -131,6 +126,12 @@ def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
         for dag_id, plan in sorted(facts.tree.plans.items())
         if dag_id in journal and owed_after(journal[dag_id], plan.intervals, now=now) is not None
     )
+
+
+def _is_on_another_grid(plan: ConfPlan, state: StateFacts) -> bool:
+    """Whether Airflow keeps another grid for the table of a conf that nobody remembers here (C22)."""
+    grid = str(plan.spec.grid)
+    return state.contracts.get(plan.dag_id, grid) != grid
 
 
 def _is_over(facts: Facts, dag_id: str) -> bool:
@@ -271,9 +272,7 @@ def _replays(facts: Facts, entry: JournalEntry) -> tuple[JournalEntry, list[Acti
     past = facts.airflow.past_runs.get(entry.dag_id)
     if plan is None or dag is None or dag.is_stale or past is None or not facts.deployment.owns(dag):
         return entry, []
-    if plan.intervals is None:
-        return entry, []
-    if dag.is_paused and plan.settings.pause is Pause.ALLOW:
+    if plan.intervals is None or (dag.is_paused and plan.settings.pause is Pause.ALLOW):
         return entry, []  # a replay would wait for ever; it is owed until someone unpauses the DAG
     owed, stretches = settle(entry.owed, plan.intervals, past)
     steps: list[Action] = []

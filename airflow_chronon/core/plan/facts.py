@@ -133,7 +133,7 @@ def tree_facts(
         return job_dag_id(name=name, version=version, branch=branch, default_branch=default_branch)
 
     bad = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
-    known = {str(conf.key) for conf in readable} | {job.key for job in readable_jobs}
+    known = {*(str(conf.key) for conf in readable), *(job.key for job in readable_jobs)}
     unread = {verdict.key for verdict in bad} - known
     return TreeFacts(
         state=state,
@@ -143,9 +143,7 @@ def tree_facts(
         bad=tuple(bad),
         keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
         stems=tuple(sorted(id_stem(key, branch=branch, default_branch=default_branch) for key in unread)),
-        families=frozenset(
-            (*map(family_of, (*readable, *unchanged)), *(f"job/{job.team}.{job.name}" for job in readable_jobs))
-        ),
+        families=frozenset((*map(family_of, (*readable, *unchanged)), *(job.family for job in readable_jobs))),
     )
 
 
