@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ("compiler", "real_airflow", "reconciled_airflow", "lab")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tell pytest-xdist which tests belong together; whole files where they start servers of their own."""
     for item in items:
