@@ -18,7 +18,6 @@ from local_airflow import Component
 from tests.integration.deployment import utc_now
 from tests.integration.job_lab import JobLab
 from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconcile_lab import run_reconcile_airflow
 
 MINUTE = timedelta(minutes=1)
 KEY = "%Y-%m-%dT%H:%M:00Z"
@@ -44,14 +43,8 @@ def key(moment: datetime) -> str:
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
-    with run_reconcile_airflow(tmp_path_factory.mktemp("jobs")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def lab(airflow: RealAirflow) -> JobLab:
-    return JobLab.set_up(airflow, branch="jobs")
+def jobs(reconciled_airflow: RealAirflow) -> JobLab:
+    return JobLab.set_up(reconciled_airflow, branch="jobs")
 
 
 @dataclass
@@ -74,195 +67,195 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def story(lab: JobLab) -> Iterator[Story]:
+def story(jobs: JobLab) -> Iterator[Story]:
     now = utc_now()
     recent = {"start_time": key(minute(now) - 2 * MINUTE)}
     story = Story(start=hour(now) - timedelta(hours=5) + timedelta(minutes=5))
     for name in (OFF, BUMPED, PAUSED, SWITCHED, AGAIN):
-        lab.write(name, schedule=EVERY_MINUTE)
+        jobs.write(name, schedule=EVERY_MINUTE)
     for name in (ON, PAUSED_ON, SWITCHED_ON):
-        lab.write(name, schedule={**EVERY_MINUTE, **recent, "catchup": True})
-    lab.write(CAPPED, schedule={**EVERY_MINUTE, **recent, "catchup": True, "max_catchup_runs": 1})
+        jobs.write(name, schedule={**EVERY_MINUTE, **recent, "catchup": True})
+    jobs.write(CAPPED, schedule={**EVERY_MINUTE, **recent, "catchup": True, "max_catchup_runs": 1})
     past = {"cron_expression": "0 0 * ? * *", "start_time": story.start.isoformat(), "catchup": True}
-    lab.write(PAST, schedule={**past, "max_active_runs": 5})
-    lab.write(PAST_CAPPED, schedule={**past, "max_catchup_runs": 2})
-    lab.write(PAST_SKIPPING, schedule={**past, "skip_to_date": (hour(now) - timedelta(hours=3)).isoformat()})
-    lab.write(ONE_BY_ONE, works=3, schedule=past)
-    lab.write(FLIPPED, schedule={**past, "catchup": False})
-    lab.write(FAILING, schedule={"cron_expression": "0 * * * *"}, retries=3, fails=3)
-    lab.write(SHOWN, env={"REGION": "eu"}, legacy_start_time_arg=True)
-    lab.write(NEVER_RAN, schedule={"cron_expression": "0 0 1 1 *"})
-    lab.seen_since(int((now - timedelta(minutes=90)).timestamp()))
-    lab.reconcile()
-    _happen(lab, story)
+    jobs.write(PAST, schedule={**past, "max_active_runs": 5})
+    jobs.write(PAST_CAPPED, schedule={**past, "max_catchup_runs": 2})
+    jobs.write(PAST_SKIPPING, schedule={**past, "skip_to_date": (hour(now) - timedelta(hours=3)).isoformat()})
+    jobs.write(ONE_BY_ONE, works=3, schedule=past)
+    jobs.write(FLIPPED, schedule={**past, "catchup": False})
+    jobs.write(FAILING, schedule={"cron_expression": "0 * * * *"}, retries=3, fails=3)
+    jobs.write(SHOWN, env={"REGION": "eu"}, legacy_start_time_arg=True)
+    jobs.write(NEVER_RAN, schedule={"cron_expression": "0 0 1 1 *"})
+    jobs.seen_since(int((now - timedelta(minutes=90)).timestamp()))
+    jobs.reconcile()
+    _happen(jobs, story)
     yield story
-    lab.here.loader.unlink()
+    jobs.here.loader.unlink()
 
 
-def _happen(lab: JobLab, story: Story) -> None:
-    server, api = lab.airflow.server, lab.airflow.api
+def _happen(jobs: JobLab, story: Story) -> None:
+    server, api = jobs.airflow.server, jobs.airflow.api
     every_minute = (OFF, ON, CAPPED, BUMPED, PAUSED, PAUSED_ON, SWITCHED, SWITCHED_ON, AGAIN)
     for name in (*every_minute, FLIPPED):
-        lab.wait_for_runs(name)
-    lab.here.wait_for(lab.dag_id(NEVER_RAN))
-    api.pause(lab.dag_id(NEVER_RAN))
-    wait_until(lambda: not api.runs(lab.dag_id(AGAIN), state="running"), timeout=60, why="it has ended")
+        jobs.wait_for_runs(name)
+    jobs.here.wait_for(jobs.dag_id(NEVER_RAN))
+    api.pause(jobs.dag_id(NEVER_RAN))
+    wait_until(lambda: not api.runs(jobs.dag_id(AGAIN), state="running"), timeout=60, why="it has ended")
     server.stop_component(Component.SCHEDULER)
     story.down = utc_now()
-    story.before = {name: lab.scheduled(name) for name in (*every_minute, FLIPPED)}
+    story.before = {name: jobs.scheduled(name) for name in (*every_minute, FLIPPED)}
     for name in (PAUSED, PAUSED_ON):
-        api.pause(lab.dag_id(name))
+        api.pause(jobs.dag_id(name))
     for name, more in ((SWITCHED, {}), (SWITCHED_ON, {"catchup": True, "start_time": story.before[SWITCHED_ON][0]})):
-        lab.write(name, schedule={**EVERY_MINUTE, **more, "enabled": False})
-    lab.remove(AGAIN)
-    lab.write(BUMPED, version=2, schedule=EVERY_MINUTE)
+        jobs.write(name, schedule={**EVERY_MINUTE, **more, "enabled": False})
+    jobs.remove(AGAIN)
+    jobs.write(BUMPED, version=2, schedule=EVERY_MINUTE)
     past = {"cron_expression": "0 0 * ? * *", "start_time": story.start.isoformat(), "catchup": True}
-    lab.write(FLIPPED, schedule=past)
-    lab.here.reconciled_until(lambda: lab.here.is_gone(lab.dag_id(AGAIN)), why="the deleted job is gone")
+    jobs.write(FLIPPED, schedule=past)
+    jobs.here.reconciled_until(lambda: jobs.here.is_gone(jobs.dag_id(AGAIN)), why="the deleted job is gone")
     end = minute(story.down) + 2 * MINUTE + timedelta(seconds=3)
     wait_until(lambda: utc_now() > end, timeout=130, why="two fires pass")
     for name, more in ((SWITCHED, {}), (SWITCHED_ON, {"catchup": True, "start_time": story.before[SWITCHED_ON][0]})):
-        lab.write(name, schedule={**EVERY_MINUTE, **more})
-    lab.write(AGAIN, schedule=EVERY_MINUTE)
+        jobs.write(name, schedule={**EVERY_MINUTE, **more})
+    jobs.write(AGAIN, schedule=EVERY_MINUTE)
     for name in (PAUSED, PAUSED_ON):
-        api.unpause(lab.dag_id(name))
-    lab.reconcile()
+        api.unpause(jobs.dag_id(name))
+    jobs.reconcile()
     story.back = utc_now()
-    _wait_for_a_parse(lab)
+    _wait_for_a_parse(jobs)
     server.start_component(Component.SCHEDULER)
     server.wait_until_healthy(timeout=120)
-    lab.wait_for_runs(OFF, len(story.before[OFF]) + 1)
+    jobs.wait_for_runs(OFF, len(story.before[OFF]) + 1)
 
 
-def _wait_for_a_parse(lab: JobLab) -> None:
+def _wait_for_a_parse(jobs: JobLab) -> None:
     """The loader file is read once more, from its beginning to its end."""
     for _ in range(2):
         now = utc_now().isoformat()
         wait_until(
-            lambda now=now: ((lab.airflow.api.dag(lab.dag_id(OFF)) or {}).get("last_parsed_time") or "") > now,
+            lambda now=now: ((jobs.airflow.api.dag(jobs.dag_id(OFF)) or {}).get("last_parsed_time") or "") > now,
             timeout=60,
             why="the loader file is parsed again",
         )
 
 
-def since(lab: JobLab, story: Story, name: str) -> list[str]:
+def since(jobs: JobLab, story: Story, name: str) -> list[str]:
     """The logical dates that came after the scheduler had gone."""
-    return [each for each in lab.scheduled(name) if each not in story.before.get(name, [])]
+    return [each for each in jobs.scheduled(name) if each not in story.before.get(name, [])]
 
 
 class TestAnOutage:
-    def test_without_catch_up_leaves_the_newest_run_alone(self, lab: JobLab, story: Story) -> None:
+    def test_without_catch_up_leaves_the_newest_run_alone(self, jobs: JobLab, story: Story) -> None:
         # H8
-        first, *rest = since(lab, story, OFF)
+        first, *rest = since(jobs, story, OFF)
         assert first >= story.missed[-1]
         assert all(each > first for each in rest)
 
-    def test_with_catch_up_leaves_no_hole(self, lab: JobLab, story: Story) -> None:
+    def test_with_catch_up_leaves_no_hole(self, jobs: JobLab, story: Story) -> None:
         # H9
-        wait_until(lambda: set(story.missed) <= set(lab.scheduled(ON)), timeout=60, why="the outage is caught up")
-        found = [datetime.strptime(each, KEY).replace(tzinfo=timezone.utc) for each in lab.scheduled(ON)]
+        wait_until(lambda: set(story.missed) <= set(jobs.scheduled(ON)), timeout=60, why="the outage is caught up")
+        found = [datetime.strptime(each, KEY).replace(tzinfo=timezone.utc) for each in jobs.scheduled(ON)]
         assert {later - earlier for earlier, later in pairwise(found)} == {MINUTE}
 
-    def test_with_a_cap_keeps_the_newest(self, lab: JobLab, story: Story) -> None:
+    def test_with_a_cap_keeps_the_newest(self, jobs: JobLab, story: Story) -> None:
         # H10
-        first, *_ = wait_until(lambda: since(lab, story, CAPPED), timeout=60, why="it runs again")
+        first, *_ = wait_until(lambda: since(jobs, story, CAPPED), timeout=60, why="it runs again")
         assert first >= story.missed[-1]
 
 
-def test_a_version_bump_goes_on_after_the_old_versions_last_interval(lab: JobLab, story: Story) -> None:
+def test_a_version_bump_goes_on_after_the_old_versions_last_interval(jobs: JobLab, story: Story) -> None:
     # H8: a new job would have waited for its first fire after it was seen
-    entry = lab.state().journal()[lab.dag_id(BUMPED, version=2)]
+    entry = jobs.state().journal()[jobs.dag_id(BUMPED, version=2)]
     last = datetime.strptime(story.before[BUMPED][-1], KEY).replace(tzinfo=timezone.utc)
     assert entry.armed == (last + MINUTE).timestamp()
-    found = wait_until(lambda: lab.scheduled(BUMPED, version=2), timeout=60, why="the new version runs")
+    found = wait_until(lambda: jobs.scheduled(BUMPED, version=2), timeout=60, why="the new version runs")
     assert found[0] >= story.missed[-1]
 
 
 class TestAPause:
-    def test_without_catch_up_is_not_made_up(self, lab: JobLab, story: Story) -> None:
+    def test_without_catch_up_is_not_made_up(self, jobs: JobLab, story: Story) -> None:
         # H14
-        found = wait_until(lambda: since(lab, story, PAUSED), timeout=90, why="it runs again")
+        found = wait_until(lambda: since(jobs, story, PAUSED), timeout=90, why="it runs again")
         assert not set(found) & set(story.missed)
 
-    def test_with_catch_up_is_replayed(self, lab: JobLab, story: Story) -> None:
+    def test_with_catch_up_is_replayed(self, jobs: JobLab, story: Story) -> None:
         # H14
-        wait_until(lambda: set(story.missed) <= set(lab.scheduled(PAUSED_ON)), timeout=60, why="the pause is replayed")
+        wait_until(lambda: set(story.missed) <= set(jobs.scheduled(PAUSED_ON)), timeout=60, why="the pause is replayed")
 
-    def test_is_kept_by_the_reconciler(self, lab: JobLab, story: Story) -> None:
+    def test_is_kept_by_the_reconciler(self, jobs: JobLab, story: Story) -> None:
         # H14, C25: it pauses nothing and unpauses no job
-        assert (lab.airflow.api.dag(lab.dag_id(NEVER_RAN)) or {})["is_paused"]
-        assert lab.state().journal()[lab.dag_id(NEVER_RAN)].now.is_paused
+        assert (jobs.airflow.api.dag(jobs.dag_id(NEVER_RAN)) or {})["is_paused"]
+        assert jobs.state().journal()[jobs.dag_id(NEVER_RAN)].now.is_paused
 
-    def test_is_the_reason_why_nothing_ran(self, lab: JobLab, story: Story) -> None:
+    def test_is_the_reason_why_nothing_ran(self, jobs: JobLab, story: Story) -> None:
         # H20
-        arguments = ("--root", str(lab.here.root), "--start-ds", story.missed[-1])
-        done = lab.here.command("partitions", lab.dag_id(PAUSED), *arguments)
+        arguments = ("--root", str(jobs.here.root), "--start-ds", story.missed[-1])
+        done = jobs.here.command("partitions", jobs.dag_id(PAUSED), *arguments)
         assert "skipped" in done.stdout and "paused: since" in done.stdout, done.stdout + done.stderr
 
 
 class TestAScheduleThatWasOff:
-    def test_without_catch_up_is_not_made_up(self, lab: JobLab, story: Story) -> None:
+    def test_without_catch_up_is_not_made_up(self, jobs: JobLab, story: Story) -> None:
         # H14
-        found = wait_until(lambda: since(lab, story, SWITCHED), timeout=90, why="it runs again")
+        found = wait_until(lambda: since(jobs, story, SWITCHED), timeout=90, why="it runs again")
         assert not set(found) & set(story.missed)
 
-    def test_with_catch_up_is_replayed(self, lab: JobLab, story: Story) -> None:
+    def test_with_catch_up_is_replayed(self, jobs: JobLab, story: Story) -> None:
         # H14
         wait_until(
-            lambda: set(story.missed) <= set(lab.scheduled(SWITCHED_ON)), timeout=60, why="what was missed is replayed"
+            lambda: set(story.missed) <= set(jobs.scheduled(SWITCHED_ON)), timeout=60, why="what was missed is replayed"
         )
 
 
 class TestANewJob:
     def test_with_a_past_start_replays_what_was_missed_from_a_short_first_interval_on(
-        self, lab: JobLab, story: Story
+        self, jobs: JobLab, story: Story
     ) -> None:
         # H4, H9, H13
-        runs = lab.airflow.api.runs(lab.dag_id(PAST), run_type="scheduled")
+        runs = jobs.airflow.api.runs(jobs.dag_id(PAST), run_type="scheduled")
         assert [run.partition_key for run in runs][:5] == [
             key(story.start),
             *(key(hour(story.start) + timedelta(hours=hours)) for hours in (1, 2, 3, 4)),
         ]
         assert runs[0].data_interval_end == hour(story.start) + timedelta(hours=1)
 
-    def test_keeps_the_cap(self, lab: JobLab, story: Story) -> None:
+    def test_keeps_the_cap(self, jobs: JobLab, story: Story) -> None:
         # H10
-        assert lab.scheduled(PAST_CAPPED)[0] == key(hour(story.start) + timedelta(hours=3))
+        assert jobs.scheduled(PAST_CAPPED)[0] == key(hour(story.start) + timedelta(hours=3))
 
-    def test_keeps_the_skip_date(self, lab: JobLab, story: Story) -> None:
+    def test_keeps_the_skip_date(self, jobs: JobLab, story: Story) -> None:
         # H11
-        assert lab.scheduled(PAST_SKIPPING)[0] == key(hour(story.start) + timedelta(hours=2))
+        assert jobs.scheduled(PAST_SKIPPING)[0] == key(hour(story.start) + timedelta(hours=2))
 
-    def test_works_on_one_run_at_a_time_and_drops_none(self, lab: JobLab, story: Story) -> None:
+    def test_works_on_one_run_at_a_time_and_drops_none(self, jobs: JobLab, story: Story) -> None:
         # H12
-        told = lab.wait_for_told(ONE_BY_ONE, 5)
+        told = jobs.wait_for_told(ONE_BY_ONE, 5)
         assert len({line["HOPS_LOGICAL_DATE"] for line in told[:5]}) == 5
         assert all(one["ended"] <= other["begun"] for one, other in pairwise(told))
 
-    def test_created_again_forgets_what_was_before(self, lab: JobLab, story: Story) -> None:
+    def test_created_again_forgets_what_was_before(self, jobs: JobLab, story: Story) -> None:
         # H16
-        found = lab.wait_for_runs(AGAIN, timeout=90)
+        found = jobs.wait_for_runs(AGAIN, timeout=90)
         assert found[0] > story.missed[-1]
         assert not set(found) & set(story.before[AGAIN])
 
 
-def test_a_flip_to_catch_up_replays_what_was_missed_since_the_start(lab: JobLab, story: Story) -> None:
+def test_a_flip_to_catch_up_replays_what_was_missed_since_the_start(jobs: JobLab, story: Story) -> None:
     # H13
     def replayed() -> set[str]:
-        runs = lab.airflow.api.runs(lab.dag_id(FLIPPED))
+        runs = jobs.airflow.api.runs(jobs.dag_id(FLIPPED))
         return {run.partition_key or "" for run in runs if run.run_type == "backfill"}
 
     owed = {key(story.start), *(key(hour(story.start) + timedelta(hours=hours)) for hours in (1, 2, 3))}
     wait_until(lambda: replayed() == owed, timeout=60, why="the earlier intervals are replayed")
 
 
-def test_three_retries_and_two_reruns_share_one_logical_date_and_one_window(lab: JobLab, story: Story) -> None:
+def test_three_retries_and_two_reruns_share_one_logical_date_and_one_window(jobs: JobLab, story: Story) -> None:
     # H18
-    lab.wait_for_told(FAILING, 4)
-    scheduled = lab.scheduled(FAILING)[0]
+    jobs.wait_for_told(FAILING, 4)
+    scheduled = jobs.scheduled(FAILING)[0]
     for _ in range(2):
-        lab.ended(lab.airflow.api.trigger(lab.dag_id(FAILING), partition_key=scheduled))
-    told = [line for line in lab.told(FAILING) if line["HOPS_LOGICAL_DATE"] == scheduled]
+        jobs.ended(jobs.airflow.api.trigger(jobs.dag_id(FAILING), partition_key=scheduled))
+    told = [line for line in jobs.told(FAILING) if line["HOPS_LOGICAL_DATE"] == scheduled]
     assert len(told) == 6
     assert len({(line["HOPS_START_TIME"], line["HOPS_END_TIME"]) for line in told}) == 1
     assert len({line["CHRONON_RUN_ID"] for line in told}) == 3
@@ -271,27 +264,27 @@ def test_three_retries_and_two_reruns_share_one_logical_date_and_one_window(lab:
 class TestByHand:
     """H5 to H7."""
 
-    def command(self, lab: JobLab, *arguments: str) -> dict[str, str]:
-        before = len(lab.told(SHOWN))
-        done = lab.here.command("run", "etl.shown", "--root", str(lab.here.root), *arguments)
+    def command(self, jobs: JobLab, *arguments: str) -> dict[str, str]:
+        before = len(jobs.told(SHOWN))
+        done = jobs.here.command("run", "etl.shown", "--root", str(jobs.here.root), *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
-        return dict(lab.wait_for_told(SHOWN, before + 1)[-1])
+        return dict(jobs.wait_for_told(SHOWN, before + 1)[-1])
 
-    def test_a_run_without_a_window_has_none(self, lab: JobLab, story: Story) -> None:
-        line = self.command(lab)
+    def test_a_run_without_a_window_has_none(self, jobs: JobLab, story: Story) -> None:
+        line = self.command(jobs)
         assert not [name for name in line if name.startswith("HOPS_")]
         assert (line["CHRONON_CONF"], line["REGION"], line["arguments"]) == ("job/etl.shown__1", "eu", [])
 
-    def test_a_run_with_a_window_has_that(self, lab: JobLab, story: Story) -> None:
+    def test_a_run_with_a_window_has_that(self, jobs: JobLab, story: Story) -> None:
         start, end = "2026-06-01T09:15:00Z", "2026-06-01T10:00:00Z"
-        line = self.command(lab, "--start", start, "--end", end)
+        line = self.command(jobs, "--start", start, "--end", end)
         assert (line["HOPS_START_TIME"], line["HOPS_END_TIME"], line["HOPS_LOGICAL_DATE"]) == (start, end, start)
         assert line["arguments"] == ["-start_time", start]
 
-    def test_what_is_set_on_the_run_wins(self, lab: JobLab, story: Story) -> None:
-        before = len(lab.told(SHOWN))
-        lab.airflow.api.trigger(lab.dag_id(SHOWN), params={"env": {"REGION": "us"}})
-        assert lab.wait_for_told(SHOWN, before + 1)[-1]["REGION"] == "us"
+    def test_what_is_set_on_the_run_wins(self, jobs: JobLab, story: Story) -> None:
+        before = len(jobs.told(SHOWN))
+        jobs.airflow.api.trigger(jobs.dag_id(SHOWN), params={"env": {"REGION": "us"}})
+        assert jobs.wait_for_told(SHOWN, before + 1)[-1]["REGION"] == "us"
 
     @pytest.mark.parametrize(
         ("wrong", "says"),
@@ -300,22 +293,22 @@ class TestByHand:
             ("2199-06-01T09:00:00Z", "not come"),
         ],
     )
-    def test_a_key_that_is_none_is_refused_at_once(self, lab: JobLab, story: Story, wrong: str, says: str) -> None:
+    def test_a_key_that_is_none_is_refused_at_once(self, jobs: JobLab, story: Story, wrong: str, says: str) -> None:
         # C27
         with pytest.raises(ApiError, match=says):
-            lab.airflow.api.trigger(lab.dag_id(PAST), partition_key=wrong)
+            jobs.airflow.api.trigger(jobs.dag_id(PAST), partition_key=wrong)
 
-    def test_half_a_window_fails_in_one_sentence(self, lab: JobLab, story: Story) -> None:
-        run = lab.ended(lab.airflow.api.trigger(lab.dag_id(SHOWN), params={"end_time": "2026-06-01T10:00:00Z"}))
+    def test_half_a_window_fails_in_one_sentence(self, jobs: JobLab, story: Story) -> None:
+        run = jobs.ended(jobs.airflow.api.trigger(jobs.dag_id(SHOWN), params={"end_time": "2026-06-01T10:00:00Z"}))
         assert run.state == "failed"
-        (task,) = lab.airflow.api.tasks(run.dag_id, run.run_id)
-        assert "an end without a start" in lab.airflow.api.log_text(task)
+        (task,) = jobs.airflow.api.tasks(run.dag_id, run.run_id)
+        assert "an end without a start" in jobs.airflow.api.log_text(task)
 
 
-def test_backfill_runs_exactly_the_intervals_without_a_good_run(lab: JobLab, story: Story) -> None:
+def test_backfill_runs_exactly_the_intervals_without_a_good_run(jobs: JobLab, story: Story) -> None:
     first, last = key(hour(story.start) - timedelta(hours=2)), key(hour(story.start) + timedelta(hours=1))
-    arguments = ("--root", str(lab.here.root), "--start-ds", first, "--end-ds", last)
-    done = lab.here.command("backfill", lab.dag_id(PAST), *arguments, "--wait")
+    arguments = ("--root", str(jobs.here.root), "--start-ds", first, "--end-ds", last)
+    done = jobs.here.command("backfill", jobs.dag_id(PAST), *arguments, "--wait")
     assert done.returncode == 0, done.stdout + done.stderr
-    runs = [run for run in lab.airflow.api.runs(lab.dag_id(PAST)) if run.run_type == "backfill"]
+    runs = [run for run in jobs.airflow.api.runs(jobs.dag_id(PAST)) if run.run_type == "backfill"]
     assert {run.partition_key for run in runs} == {first, key(hour(story.start) - timedelta(hours=1))}
