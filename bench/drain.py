@@ -60,17 +60,23 @@ class Drained:
     seconds: float  #: from the first start of the backlog's runs to the last end
     intervals: int
     late: tuple[float, ...]  #: seconds from a fire of another job to the start of its task
+    late_alone: tuple[float, ...]  #: the same after the drain, when nothing but these others is due
 
     def __str__(self) -> str:
         rate = self.intervals * 60 / self.seconds
-        late = sorted(self.late)
-        median, most = (late[len(late) // 2], late[-1]) if late else (0.0, 0.0)
-        above = sum(each > 10 for each in late)
         return (
             f"{self.intervals} intervals in {self.seconds:.0f} s: {rate:.0f} a minute\n"
-            f"{len(late)} runs of others meanwhile: late by {median:.1f} s in the middle, {most:.1f} s at most,"
-            f" {above} of them by more than 10 s"
+            f"others meanwhile: {_in_words(self.late)}\nothers alone: {_in_words(self.late_alone)}"
         )
+
+
+def _in_words(late: tuple[float, ...]) -> str:
+    if not late:
+        return "none"
+    middle, above = sorted(late)[len(late) // 2], sum(each > 10 for each in late)
+    return (
+        f"{len(late)} runs, late by {middle:.1f} s in the middle, {max(late):.1f} s at most, {above} by more than 10 s"
+    )
 
 
 def write(root: Path, load: Load, *, start: datetime) -> None:
@@ -123,15 +129,22 @@ def drain(api: AirflowApi, load: Load, *, timeout: float) -> Drained:
     print(file=sys.stderr)
     tasks = sorted(api.tasks(dag_id, state="success"), key=_end)[: load.missed]
     begun, ended = min(map(_start, tasks)), _end(tasks[-1])
+    quiet = (time.time() // 60 + 1) * 60
+    wait_until(lambda: time.time() > quiet + 2 * 60 + 50, timeout=240, why="three more fires pass", every=5)
+    return Drained(ended - begun, len(tasks), _late(api, begun, ended), _late(api, quiet - 1, time.time()))
+
+
+def _late(api: AirflowApi, begun: float, ended: float) -> tuple[float, ...]:
+    """Of every fire of the others in ``[begun, ended)``, how long its task did not start; until now when it has not."""
     late = []
     for dag in api.dags():
         if f".{OTHER}_" in dag["dag_id"]:
             fires = {run.run_id: run.run_after.timestamp() for run in api.runs(dag["dag_id"])}
             for task in api.tasks(dag["dag_id"]):
                 fire = fires[task.run_id]
-                if begun <= fire <= ended - 60:  # the last minute's runs may not have begun
-                    late.append((_start(task) if task.start_date else time.time()) - fire)
-    return Drained(ended - begun, len(tasks), tuple(late))
+                if begun <= fire < ended:
+                    late.append((_start(task) or time.time()) - fire)
+    return tuple(late)
 
 
 def _start(task: TaskInstance) -> float:

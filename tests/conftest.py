@@ -9,20 +9,18 @@ import pytest
 from compile import ensure_compiler
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Fixtures that cost much and are made once per worker: the tests that share one run on one worker.
-SHARED = ("compiler", "real_airflow", "reconciled_airflow", "lab")
+INTEGRATION = ROOT / "tests" / "integration"
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tell pytest-xdist which tests belong together; whole files where they start servers of their own."""
+    """Tell pytest-xdist which tests share something slow, so that each is made once and ended after the last of them."""
     for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        shared = next((name for name in SHARED if name in fixtures), None)
-        if shared is None and "integration" in item.path.parts:
-            shared = item.path.stem
-        if shared is not None:
-            item.add_marker(pytest.mark.xdist_group(shared))
+        if INTEGRATION in item.path.parents:
+            shares_a_folder = item.path.parent != INTEGRATION
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name if shares_a_folder else item.path.stem))
+        elif "compiler" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("compiler"))
 
 
 @pytest.fixture(scope="session")

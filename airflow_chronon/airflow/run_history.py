@@ -82,7 +82,7 @@ def held_until(dag_run: DagRun, *, since: datetime) -> datetime | None:
     """
     from airflow.models.dag import DagModel as Model
     from airflow.models.log import Log
-    from sqlalchemy import and_, func, or_, select
+    from sqlalchemy import func, or_, select
 
     session = _session_of(dag_run)
     if session is None:
@@ -90,13 +90,12 @@ def held_until(dag_run: DagRun, *, since: datetime) -> datetime | None:
     model = session.get(Model, dag_run.dag_id)
     if model is not None and model.is_paused:
         return datetime.fromtimestamp(moment(), timezone.utc)
+    # few rows of the log are of these events, which have an index; of one DAG there may be millions
     unpausings = select(func.max(Log.dttm)).where(
-        Log.dag_id == dag_run.dag_id,
+        Log.event.in_(("patch_dag", "cli_dag_unpause")),
         Log.dttm > since,
-        or_(
-            and_(Log.event == "patch_dag", Log.extra.contains('"is_paused": false')),
-            Log.event == "cli_dag_unpause",
-        ),
+        Log.dag_id == dag_run.dag_id,
+        or_(Log.event == "cli_dag_unpause", Log.extra.contains('"is_paused": false')),
     )
     return session.scalar(unpausings)
 

@@ -11,7 +11,7 @@ from airflow_api import wait_until
 from airflow_chronon.cli.main import main
 from tests.cli.conftest import Answer
 from tests.core.confs import dependency
-from tests.integration.replay_lab import Lab, unscheduled
+from tests.integration.replays.replay_lab import Lab, unscheduled
 
 Cli = Callable[..., Answer]
 

@@ -19,7 +19,7 @@ from airflow_chronon.core.plan.copies import copy_of
 from airflow_chronon.core.plan.journal import Seen, journal_entry
 from airflow_chronon.state.folder import StateFolder, open_state
 from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconcile_lab import LOADER, Deployment
+from tests.integration.reconciling.reconcile_lab import LOADER, Deployment
 
 #: Tells its variables, works for a while, and fails as often as it is told to.
 TELL = """

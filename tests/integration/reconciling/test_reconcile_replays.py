@@ -10,7 +10,7 @@ from airflow_api import wait_until
 
 from airflow_chronon.core.instants import DAY, HOUR, iso
 from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconcile_lab import Deployment
+from tests.integration.reconciling.reconcile_lab import Deployment
 
 Settings = dict[str, object]
 TODAY = int(time.time()) // DAY * DAY

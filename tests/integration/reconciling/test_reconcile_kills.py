@@ -11,7 +11,7 @@ import pytest
 from airflow_api import wait_until
 
 from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconcile_lab import Deployment
+from tests.integration.reconciling.reconcile_lab import Deployment
 
 
 @pytest.mark.parametrize("kills", [pytest.param(3, id="three"), pytest.param(20, id="twenty", marks=pytest.mark.soak)])

@@ -16,7 +16,7 @@ from airflow_chronon.rest.client import AirflowRest
 from airflow_chronon.rest.errors import Conflict
 from airflow_chronon.rest.login import find_login
 from tests.integration.real_airflow import ROOT, RealAirflow
-from tests.integration.reconcile_lab import Deployment
+from tests.integration.reconciling.reconcile_lab import Deployment
 
 DATA = ROOT / "tests" / "data"
 GOOD_CONFS = 59  #: of the tree ``main``

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from airflow_api import wait_until
 
 from tests.core.confs import staging_query
-from tests.integration.replay_lab import Lab, unscheduled
+from tests.integration.replays.replay_lab import Lab, unscheduled
 
 
 def hour(ago: int) -> str:
