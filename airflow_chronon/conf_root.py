@@ -15,6 +15,7 @@ from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
 from airflow_chronon.core.job_document import Job
 from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
+from airflow_chronon.core.plan.copies import family_of
 from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf, resolve
 from airflow_chronon.core.settings import Settings
@@ -48,6 +49,7 @@ class ConfRoot:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  #: what fills ``${NAME}`` in settings
     state: TreeState = TreeState.WHOLE  #: whether this can be the whole truth (C23)
     unchanged: frozenset[ConfKey] = frozenset()  #: the same as in ``base_root``, so not deployed on this branch (C24)
+    unchanged_jobs: frozenset[str] = frozenset()  #: the files of such jobs
 
     @property
     def branch(self) -> str:
@@ -63,7 +65,12 @@ class ConfRoot:
         """The same with every conf, those included that the branch leaves to ``base_root`` (C24)."""
         problems = tuple(problem for problem in self.problems if problem.rule != "C24")
         state = TreeState.WHOLE if self.problems and not problems else self.state
-        return replace(self, unchanged=frozenset(), problems=problems, state=state)
+        return replace(self, unchanged=frozenset(), unchanged_jobs=frozenset(), problems=problems, state=state)
+
+    @property
+    def own_jobs(self) -> tuple[Job, ...]:
+        """The jobs that this branch deploys."""
+        return tuple(job for job in self.jobs if job.file not in self.unchanged_jobs)
 
     def judge(self, *, wanted: str | None = None) -> dict[str, Verdict]:
         """The verdict on every conf and job, by ``type/name``, in a fixed order; unreadable files included.
@@ -74,7 +81,7 @@ class ConfRoot:
         unchanged = set(map(str, self.unchanged))  # judged all the same: others read them
         judged: dict[str, Verdict] = {
             **resolve(tree, self.settings, branch=self.branch, wanted=wanted),
-            **resolve_jobs(self.jobs, self.settings, branch=self.branch, wanted=wanted),
+            **resolve_jobs(self.own_jobs, self.settings, branch=self.branch, wanted=wanted),
         }
         verdicts = {
             key: _with_backends(key, verdict, self.environ) for key, verdict in judged.items() if key not in unchanged
@@ -89,10 +96,13 @@ class ConfRoot:
         return tree_facts(
             self.judge() if verdicts is None else verdicts,
             (conf for conf in self.confs if conf.key not in self.unchanged),
-            self.jobs,
+            self.own_jobs,
             branch=self.branch,
             default_branch=self.settings.default_branch,
-            unchanged=(conf for conf in self.confs if conf.key in self.unchanged),
+            unchanged=(
+                *(family_of(conf) for conf in self.confs if conf.key in self.unchanged),
+                *(job.family for job in self.jobs if job.file in self.unchanged_jobs),
+            ),
             state=self.state,
             problems=self.problems,
         )
@@ -123,10 +133,11 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         problem = cannot_read(error, what=f"the conf root {root}")
         return ConfRoot(root, settings, problems=(problem,), state=TreeState.UNREADABLE)
     confs, doubled = _without_doubles(found)
-    unchanged: frozenset[ConfKey] = frozenset()
-    if settings.base_root is not None:
-        unchanged = _unchanged(confs, root, settings, problems)
-        jobs = _changed_jobs(jobs, root, settings, environ)
+    unchanged, unchanged_jobs = frozenset[ConfKey](), frozenset[str]()
+    if settings.base_root is not None and (settings.branch or settings.default_branch) != settings.default_branch:
+        base = _read_base(root, settings, environ, problems)
+        unchanged = frozenset(conf.key for conf in confs if base.holds(str(conf.key), conf.file, conf.raw))
+        unchanged_jobs = frozenset(job.file for job in jobs if base.holds(job.key, job.file, job.text.raw))
     state = TreeState.UNREADABLE if problems else TreeState.WHOLE
     if not (found or unreadable or jobs or bad_jobs or problems):
         problems.append(_nothing_found(root))
@@ -140,40 +151,42 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         environ,
         state,
         unchanged,
+        unchanged_jobs,
         jobs=tuple(jobs),
     )
 
 
-def _unchanged(confs: list[Conf], root: Path, settings: Settings, problems: list[Fault]) -> frozenset[ConfKey]:
-    """The confs that ``base_root``, a checkout of the default branch, holds too, word for word (C24)."""
-    if (settings.branch or settings.default_branch) == settings.default_branch:
-        return frozenset()
-    base = root / str(settings.base_root)
-    tree = _compiled_tree(base, settings.environment) if base.is_dir() else None
+@dataclass(frozen=True)
+class _Base:
+    """What ``base_root``, a checkout of the default branch, holds: documents by key and file, and what nobody can read."""
+
+    documents: Mapping[str, Any]
+    in_doubt: frozenset[str]
+    is_empty: bool
+
+    def holds(self, key: str, file: str, document: Any) -> bool:
+        """Whether a conf or job is left to the base: the same word for word, or nobody knows whether it differs (C24)."""
+        if self.is_empty:  # everything would be deployed, which nobody asked for
+            return True
+        return self.documents.get(key) == document or not self.in_doubt.isdisjoint((key, file))
+
+
+def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], problems: list[Fault]) -> _Base:
+    path = root / str(settings.base_root)
     faults: list[Fault] = []
-    found, unreadable = _read_tree(tree, base, faults) if tree is not None else ([], [])
+    tree = _compiled_tree(path, settings.environment) if path.is_dir() else None
+    confs, bad_confs = _read_tree(tree, path, faults) if tree is not None else ([], [])
+    jobs, bad_jobs = read_jobs(path, environ=environ, problems=faults)
     problems += [replace(fault, rule="C24", field=f"{SETTINGS_FILE} base_root") for fault in faults]
-    if not found:  # without it everything would be deployed, which nobody asked for
-        problem, remedy = f"no compiled conf is in {base}", "check the default branch out there, or leave base_root out"
+    documents = {str(conf.key): conf.raw for conf in confs} | {job.key: job.text.raw for job in jobs}
+    if not documents:
+        problem, remedy = (
+            f"no conf and no job is in {path}",
+            "check the default branch out there, or leave base_root out",
+        )
         problems.append(Fault("C24", f"{SETTINGS_FILE} base_root", problem, remedy))
-        return frozenset(conf.key for conf in confs)
-    same = {conf.key: conf.raw for conf in found}
-    in_doubt = {text for each in unreadable for text in (each.key, each.file)}  # whether these differ nobody can tell
-    return frozenset(
-        conf.key for conf in confs if same.get(conf.key) == conf.raw or {str(conf.key), conf.file} & in_doubt
-    )
-
-
-def _changed_jobs(jobs: list[Job], root: Path, settings: Settings, environ: Mapping[str, str]) -> list[Job]:
-    """The jobs that ``base_root`` does not hold too, word for word (C24); what is wrong with it, the confs have said."""
-    if (settings.branch or settings.default_branch) == settings.default_branch:
-        return jobs
-    base = root / str(settings.base_root)
-    if _compiled_tree(base, settings.environment) is None:
-        return []
-    found, _ = read_jobs(base, environ=environ, problems=[])
-    same = {job.file: job.text.raw for job in found}
-    return [job for job in jobs if job.file not in same or same[job.file] != job.text.raw]
+    in_doubt = frozenset(text for each in (*bad_confs, *bad_jobs) for text in (each.key, each.file))
+    return _Base(documents, in_doubt, is_empty=not documents or bool(faults))
 
 
 def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> tuple[str, str]:

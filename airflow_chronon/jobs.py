@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from airflow_chronon.conf_root import read_conf_root
-from airflow_chronon.core.instants import Instant, from_datetime, iso, parse_instant, to_datetime
+from airflow_chronon.core.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
 from airflow_chronon.core.job_document import ScheduleDocument, read_job
 from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
 from airflow_chronon.core.job_text import with_schedule, without_schedule
@@ -247,8 +247,11 @@ def _server(airflow: str | AirflowServer | None, environ: Mapping[str, str]) -> 
 
 def _instant(moment: Moment) -> Instant:
     try:
-        return parse_instant(moment) if isinstance(moment, str) else from_datetime(moment)
-    except ValueError:
+        found = parse_instant(moment) if isinstance(moment, str) else from_datetime(moment)
+        if found not in SCHEDULABLE:
+            raise ValueError
+        return found
+    except (ValueError, TypeError, AttributeError):
         remedy = "give a datetime, or text such as 2026-06-01T10:00:00Z"
         raise ChrononError(Fault("H19", "", f"{moment!r} is no instant of the years 1970 to 2199", remedy)) from None
 

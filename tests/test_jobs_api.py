@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +199,15 @@ class TestScheduling:
             job.schedule("@daily")
         assert str(job.path) in str(refused.value) and refused.value.fault.remedy
         assert text_of(job) == TEXT and os.listdir(job.path.parent) == ["ingest.yaml"]
+
+    @pytest.mark.parametrize(
+        "moment", [date(2026, 1, 1), 5, datetime(1960, 1, 1, tzinfo=UTC), datetime(2500, 1, 1, tzinfo=UTC)]
+    )
+    def test_what_is_no_instant_is_refused_in_one_sentence(self, root: Path, moment: Any) -> None:
+        job = job_of(root)
+        with pytest.raises(ChrononError, match="is no instant of the years 1970 to 2199"):
+            job.schedule("@daily", start_time=moment)
+        assert text_of(job) == TEXT
 
     def test_a_read_only_tree_is_one_clear_error(self, root: Path) -> None:
         job, was = job_of(root), os.geteuid()

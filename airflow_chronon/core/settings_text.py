@@ -179,7 +179,8 @@ def _fault(model: type[BaseModel], detail: Any, lines: Mapping[_Path, int]) -> F
         return Fault("settings", where, f"the key {path[-1]!r} is missing", f"add {path[-1]}")
     if detail["type"] == "invalid_key":
         return Fault("settings", where, f"the key {path[-1]!r} is no text", "write a key by its name")
-    shown = "an empty value" if detail["input"] is None else repr(detail["input"])
+    is_secret = "env" in path  # passwords stand there, and messages end up in logs
+    shown = "an empty value" if detail["input"] is None else "this value" if is_secret else repr(detail["input"])
     return Fault("settings", where, f"{shown[:200]} is not allowed", _remedy(detail))
 
 

@@ -82,3 +82,35 @@ def test_an_empty_base_is_a_problem_and_nothing_is_deployed(tmp_path: Path) -> N
         file.unlink()
     found = read(root)
     assert found.state is TreeState.UNREADABLE and found.judge() == {}
+
+
+JOB = "version: 1\nrunner: {kind: command, argv: [run]}\n"
+
+
+def write_job(root: Path, name: str, text: str = JOB) -> None:
+    path = root / "jobs" / "etl" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_root_of_jobs_alone_deploys_those_that_differ(tmp_path: Path) -> None:  # C24
+    base, root = tmp_path / "base", tmp_path / "branch"
+    for place in (base, root):
+        write_job(place, "same")
+        write_job(place, "changed")
+    write_job(root, "changed", JOB + "retries: 5\n")
+    write_job(root, "new")
+    (root / "chronon.yaml").write_text("branch: try\nbase_root: ../base\n")
+    found = read(root)
+    assert found.problems == () and set(found.judge()) == {"job/etl.changed__1", "job/etl.new__1"}
+    assert not found.facts().holds("try--job.etl.same__1", None)
+
+
+def test_a_job_whose_base_cannot_be_read_is_left_to_the_base(tmp_path: Path) -> None:  # C24
+    base, root = tmp_path / "base", tmp_path / "branch"
+    for place in (base, root):
+        write_job(place, "same")
+        write_job(place, "doubtful")
+    write_job(base, "doubtful", "version: [\n")
+    (root / "chronon.yaml").write_text("branch: try\nbase_root: ../base\n")
+    assert read(root).judge() == {}

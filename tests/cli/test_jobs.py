@@ -67,6 +67,12 @@ class TestCheck:
             "job/etl.link": "input",
         }
 
+    def test_a_bad_variable_is_told_without_its_value(self, command: Command, jobs: Path) -> None:
+        write(jobs, "etl/secret.yaml", "version: 1\nrunner: {argv: [run]}\nenv: {PASSWORD: 12345678}\n")
+        answer = command("check", "--root", jobs)
+        assert answer.code == 1 and "env.PASSWORD" in answer.out + answer.err
+        assert "12345678" not in answer.out + answer.err
+
     def test_only_files_at_their_place_are_jobs(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/README.md", "not a job")
         write(jobs, "etl/ingest.py", "print()")

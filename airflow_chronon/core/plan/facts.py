@@ -113,13 +113,13 @@ def tree_facts(
     *,
     branch: str,
     default_branch: str,
-    unchanged: Iterable[Conf] = (),
+    unchanged: Iterable[str] = (),
     state: TreeState = TreeState.WHOLE,
     problems: tuple[Fault, ...] = (),
 ) -> TreeFacts:
     """Good, rejected, unreadable and other-environment confs, and jobs: all of them are present (C23).
 
-    ``unchanged`` are the confs that the branch leaves to the default branch (C24): not deployed here, and not lost.
+    ``unchanged`` are the families of what the branch leaves to the default branch (C24): not deployed here, and not lost.
     """
     plans = {verdict.dag_id: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan | JobPlan)}
     readable, readable_jobs = list(confs), list(jobs)
@@ -143,7 +143,7 @@ def tree_facts(
         bad=tuple(bad),
         keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
         stems=tuple(sorted(id_stem(key, branch=branch, default_branch=default_branch) for key in unread)),
-        families=frozenset((*map(family_of, (*readable, *unchanged)), *(job.family for job in readable_jobs))),
+        families=frozenset((*map(family_of, readable), *(job.family for job in readable_jobs), *unchanged)),
     )
 
 

@@ -35,7 +35,7 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
 
 
 def _is_deployed(bad: RejectedConf, state: StateFacts) -> bool:
-    return any(entry.gone is None and bad.key == entry.key for entry in state.journal.values())
+    return any(e.gone is None and (bad.key == e.key or bad.file == e.file) for e in state.journal.values())
 
 
 def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
