@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,3 +54,22 @@ def read_job_file(path: Path, *, shown: str, environ: Mapping[str, str]) -> Job:
     except Rejected as error:
         raise Rejected(error.faults, conf=key) from None
     return read_job(text, team=team, name=name, file=shown, environ=environ)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Put a file in the place of an older one, whole, whenever the writer is killed; its permissions stay."""
+    target = path.resolve()
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, target.stat().st_mode & 0o7777)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

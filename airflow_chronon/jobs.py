@@ -15,28 +15,26 @@ The job file stays the truth (C23): scheduling writes it, and the deployment pic
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
 from airflow_chronon.core.job_document import ScheduleDocument, read_job
 from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
 from airflow_chronon.core.job_text import with_schedule, without_schedule
-from airflow_chronon.core.job_windows import asked_window
 from airflow_chronon.core.settings import Settings
 from airflow_chronon.core.settings_text import StrictText
 from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.job_files import replace_file
 from airflow_chronon.rest.client import AirflowRest
+from airflow_chronon.rest.job_runs import start_run
 from airflow_chronon.rest.login import find_login, not_configured
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import RunRecord
@@ -190,7 +188,7 @@ class Job:
         if after.document.schedule != wanted or {**after.text.raw, "schedule": None} != others:
             raise _cannot_edit(self.key)
         try:
-            _replace(self.path, text.encode())
+            replace_file(self.path, text.encode())
         except OSError as error:
             problem = f"the job file {self.path} cannot be written: {error.strerror or error}"
             remedy = "change it where its tree comes from, and deploy that"
@@ -216,24 +214,6 @@ def get_job(
     plan = select_job(found, name)
     named = f"{plan.job.team}.{plan.job.name}"
     return Job(named, plan.key, plan.dag_id, place / plan.file, found.settings, found.branch, given, clock)
-
-
-def start_run(
-    server: AirflowServer,
-    dag_id: str,
-    *,
-    start: Instant | None,
-    end: Instant | None,
-    env: Mapping[str, str] | None = None,
-) -> RunRecord:
-    """Start one run of a job's DAG, over ``[start, end)`` or without a window (H7)."""
-    window = asked_window(start, end)
-    params: dict[str, Any] = {}
-    if window is not None:
-        params |= {"start_time": iso(window.start), "end_time": iso(window.end)}
-    if env:
-        params["env"] = {str(name): str(value) for name, value in env.items()}
-    return server.trigger(dag_id, params=params)
 
 
 def _server(airflow: str | AirflowServer | None, environ: Mapping[str, str]) -> AirflowServer:
@@ -263,22 +243,3 @@ def _text_of(moment: Moment | None) -> str | None:
 def _cannot_edit(key: str) -> ChrononError:
     problem = "the job file is written in a way that cannot be edited without changing more"
     return ChrononError(Fault("input", "schedule", problem, "write the schedule into the file by hand"), conf=key)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put a file in the place of an older one, whole, whenever the writer is killed; its permissions stay."""
-    target = path.resolve()
-    if not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, target.stat().st_mode & 0o7777)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise

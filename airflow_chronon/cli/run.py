@@ -8,7 +8,7 @@ from airflow_chronon.cli.airflow import AIRFLOW, need_server
 from airflow_chronon.cli.commands import FORMAT, ROOT, Command, instant, option
 from airflow_chronon.cli.root import GOOD, open_root, print_json
 from airflow_chronon.core.job_windows import asked_window
-from airflow_chronon.jobs import start_run
+from airflow_chronon.rest.job_runs import start_run
 from airflow_chronon.selection import select_job
 
 
