@@ -36,6 +36,7 @@ bench: venv
 	$(BIN)/python bench/dags.py
 	$(BIN)/python bench/timetable.py
 	PYTHONPATH=.:examples $(BIN)/python bench/commands.py
+	PYTHONPATH=.:examples $(BIN)/python bench/drain.py
 
 # The sample repo's compiled output, by the real compiler, in a venv of its own: its pins clash with Airflow's.
 compile:
