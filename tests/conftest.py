@@ -12,13 +12,16 @@ ROOT = Path(__file__).resolve().parents[1]
 INTEGRATION = ROOT / "tests" / "integration"
 
 
+INTEGRATION = ROOT / "tests" / "integration"
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tell pytest-xdist which tests share something slow, so that each is made once and ended after the last of them."""
+    """Tell pytest-xdist which tests share something slow, so that it is made once and ended after the last of them."""
     for item in items:
         if INTEGRATION in item.path.parents:
-            shares_a_folder = item.path.parent != INTEGRATION
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name if shares_a_folder else item.path.stem))
+            is_folder = item.path.parent != INTEGRATION  # the tests of a folder share one Airflow
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name if is_folder else item.path.stem))
         elif "compiler" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("compiler"))
 
