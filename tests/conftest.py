@@ -12,9 +12,6 @@ ROOT = Path(__file__).resolve().parents[1]
 INTEGRATION = ROOT / "tests" / "integration"
 
 
-INTEGRATION = ROOT / "tests" / "integration"
-
-
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tell pytest-xdist which tests share something slow, so that it is made once and ended after the last of them."""
