@@ -9,17 +9,13 @@ import pytest
 from compile import ensure_compiler
 
 ROOT = Path(__file__).resolve().parents[1]
-INTEGRATION = ROOT / "tests" / "integration"
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tell pytest-xdist which tests share something slow, so that each is made once and ended after the last of them."""
+    """Keep the tests of the compiler on one worker, so that it is installed once."""
     for item in items:
-        if INTEGRATION in item.path.parents:
-            shares_a_folder = item.path.parent != INTEGRATION
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name if shares_a_folder else item.path.stem))
-        elif "compiler" in getattr(item, "fixturenames", ()):
+        if "compiler" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("compiler"))
 
 
