@@ -18,7 +18,8 @@ demo: venv
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: venv
-	$(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadgroup --ignore tests/integration $(ARGS)
+	$(BIN)/python -m pytest -m "not soak" tests/integration $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check .

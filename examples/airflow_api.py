@@ -74,7 +74,7 @@ class AirflowApi:
 
     def __init__(self, *, url: str, user: str, password: str) -> None:
         self._login = {"username": user, "password": password}
-        self._http = httpx.Client(base_url=url, timeout=30, trust_env=False)
+        self._http = httpx.Client(base_url=url, timeout=70, trust_env=False)
 
     def __enter__(self) -> Self:
         return self
