@@ -18,8 +18,7 @@ demo: venv
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: venv
-	$(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadgroup --ignore tests/integration $(ARGS)
-	$(BIN)/python -m pytest -m "not soak" tests/integration $(ARGS)
+	$(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadgroup $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check .
