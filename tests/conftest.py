@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 from compile import ensure_compiler
+from local_airflow import MARK
+from sessions import end_processes
 
 ROOT = Path(__file__).resolve().parents[1]
 INTEGRATION = ROOT / "tests" / "integration"
@@ -21,6 +25,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name if is_folder else item.path.stem))
         elif "compiler" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("compiler"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the servers of workers that were interrupted: they die without ending what they started."""
+    factory: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
+    if factory is None or hasattr(config, "workerinput"):
+        return
+    left, base = [], f"{factory.getbasetemp()}/"
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(MARK, "").startswith(base):
+                left.append(process)
+    end_processes(left, grace=10)
 
 
 @pytest.fixture(scope="session")
