@@ -98,14 +98,14 @@ class JobLab:
         found = self.airflow.api.runs(self.dag_id(name, version=version), run_type="scheduled")
         return sorted(run.partition_key or "" for run in found)
 
-    def wait_for_runs(self, name: str, count: int = 1, *, timeout: float = 90) -> list[str]:
+    def wait_for_runs(self, name: str, count: int = 1, *, timeout: float = 300) -> list[str]:
         def enough() -> list[str]:
             found = self.scheduled(name)
             return found if len(found) >= count else []
 
         return wait_until(enough, timeout=timeout, why=f"{name} has {count} scheduled runs")
 
-    def ended(self, run: DagRun, *, timeout: float = 120) -> DagRun:
+    def ended(self, run: DagRun, *, timeout: float = 300) -> DagRun:
         def look() -> DagRun | None:
             now = self.airflow.api.run(run.dag_id, run.run_id)
             return now if now.state in ("success", "failed") else None
@@ -119,7 +119,7 @@ class JobLab:
         file = self._told(name)
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
-    def wait_for_told(self, name: str, count: int, *, timeout: float = 120) -> list[Mapping[str, Any]]:
+    def wait_for_told(self, name: str, count: int, *, timeout: float = 300) -> list[Mapping[str, Any]]:
         def enough() -> list[Mapping[str, Any]]:
             found = self.told(name)
             return found if len(found) >= count else []

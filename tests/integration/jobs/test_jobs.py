@@ -99,7 +99,13 @@ def _happen(jobs: JobLab, story: Story) -> None:
         jobs.wait_for_runs(name)
     jobs.here.wait_for(jobs.dag_id(NEVER_RAN))
     api.pause(jobs.dag_id(NEVER_RAN))
-    wait_until(lambda: not api.runs(jobs.dag_id(AGAIN), state="running"), timeout=60, why="it has ended")
+    jobs.wait_for_told(ONE_BY_ONE, 3, timeout=400)  # what is stopped with the scheduler would fail
+    for name in (AGAIN, PAST, LIMITED):
+        wait_until(
+            lambda name=name: not any(api.runs(jobs.dag_id(name), state=state) for state in ("queued", "running")),  # type: ignore[misc]
+            timeout=400,
+            why=f"the runs of {name} have ended",
+        )
     server.stop_component(Component.SCHEDULER)
     story.down = utc_now()
     story.before = {name: jobs.scheduled(name) for name in (*every_minute, FLIPPED)}
