@@ -156,6 +156,17 @@ class TestARollBack:
         later(world, MINUTE, job(version=2))
         assert entry(world, NEXT).goes_on_after == NOW + 3 * HOUR
 
+    def test_that_is_bumped_goes_on_after_the_version_that_was_there_last(self) -> None:
+        # 1, 2, 3, back to 2, then 4, all with runs in progress
+        world = deployed()
+        third, fourth = "job.etl.hourly__3", "job.etl.hourly__4"
+        is_running(world, NOW + HOUR)
+        for version, fire, dag_id in ((2, 2, NEXT), (3, 3, third), (2, 4, NEXT)):
+            later(world, HOUR, job(version=version))
+            is_running(world, NOW + fire * HOUR, dag_id=dag_id)
+        later(world, HOUR, job(version=4))
+        assert entry(world, fourth).goes_on_after == NOW + 4 * HOUR
+
 
 class TestAPausedVersion:
     """H14: a bump is no unpausing."""
@@ -185,6 +196,13 @@ class TestAPausedVersion:
         world.settle()
         assert not world.airflow.dag_records[NEXT].is_paused
         assert entry(world, NEXT).armed == world.now
+
+    def test_gives_the_new_one_a_whole_interval_once_that_is_unpaused(self) -> None:
+        # H2, as after any pause
+        world = self.bumped()
+        world.airflow.set_paused(NEXT, paused=False)
+        later(world, 30 * MINUTE)
+        assert following(world, NEXT) == hours(3, 4)
 
     def test_is_not_recorded_before_its_dag_can_be_paused(self) -> None:
         # until then it does not fire
