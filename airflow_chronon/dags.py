@@ -132,7 +132,7 @@ def _jobs_built(
     plans = [verdict for verdict in verdicts.values() if isinstance(verdict, JobPlan)]
     picked_plans = [plan for plan in plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
     journal: Mapping[str, JournalEntry] = {}
-    if any(_needs_journal(plan, picked) for plan in picked_plans):
+    if any(plan.schedule is not None for plan in picked_plans):
         try:
             journal = _state_of(found, root).journal()
         except ChrononError as error:
@@ -140,21 +140,13 @@ def _jobs_built(
             # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
     for plan in picked_plans:
         try:
-            entry, schedule = journal.get(plan.dag_id), plan.schedule
-            seen = schedule
-            if schedule is not None and _needs_journal(plan, picked):
-                seen = as_seen(schedule, entry)
+            schedule = plan.schedule
+            seen = None if schedule is None else as_seen(schedule, journal.get(plan.dag_id))
             is_armed = seen is None or seen.enabled
             page = job_page(plan, is_armed=is_armed) if picked.pages else ""
             yield build_job_dag(replace(plan, schedule=seen), job_path=str(root.path / plan.file), doc=page)
         except Exception as error:
             yield _not_built(error, key=plan.key, file=plan.file)
-
-
-def _needs_journal(plan: JobPlan, picked: _Picked) -> bool:
-    """Whether the DAG of a job depends on what the journal says: a task that starts asks for a first interval at most."""
-    schedule = plan.schedule
-    return schedule is not None and (picked.wanted is None or schedule.catch_up.start is None)
 
 
 def _state_of(found: Deployment, root: ConfRoot) -> StateFolder:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import pendulum
 from airflow.exceptions import InvalidPartitionKeyError
 from airflow.timetables.base import DagRunInfo, Timetable
 
@@ -21,6 +20,12 @@ from airflow_chronon.errors import ChrononError
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
+
+
+class HeldRunInfo(DagRunInfo):
+    """The run to go on from, of a DAG that was paused by hand after it (H14)."""
+
+    held_until: Instant
 
 
 class JobTimetable(KeyedTimetable[JobRun]):
@@ -43,15 +48,22 @@ class JobTimetable(KeyedTimetable[JobRun]):
         return cls(job_schedule_from_json(data))
 
     def run_info_from_dag_run(self, *, dag_run: DagRun) -> DagRunInfo:
-        """What the next run is worked out from. Without catch-up nothing of a pause is made up (H14): a DAG that is
-        paused goes on from now, and one that was, from when it was unpaused."""
+        """What the next run is worked out from, and until when a pause after it reached: for :meth:`_counts_from`."""
         info = super().run_info_from_dag_run(dag_run=dag_run)
-        if self._job.catch_up.enabled:
-            return info
-        held = held_until(dag_run, since=info.run_after)
+        held = None if self._job.catch_up.enabled else held_until(dag_run, since=info.run_after)
         if held is None:
             return info
-        return info._replace(partition_date=pendulum.instance(held))  # read by _end_of() alone
+        found = HeldRunInfo(*info)
+        found.held_until = from_datetime(held)
+        return found
+
+    def _counts_from(self, last: DagRunInfo | None) -> Instant | None:
+        """Without catch-up nothing of a pause is made up: a DAG that is paused goes on from now, and one that was, from
+        when it was unpaused, or seen to be on again."""
+        if self._job.catch_up.enabled:
+            return None
+        known = (self._job.armed, last.held_until if isinstance(last, HeldRunInfo) else None)
+        return max((each for each in known if each is not None), default=None)
 
     def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:
         """One replay per interval that has ended and whose logical date is in ``[earliest, latest]``, both inclusive."""
@@ -82,7 +94,5 @@ class JobTimetable(KeyedTimetable[JobRun]):
         return run.logical_date
 
     def _end_of(self, info: DagRunInfo | None) -> Instant | None:
-        """The fire of a run, or how far a pause after it reached."""
-        if info is None or info.partition_date is None:
-            return None
-        return max(from_datetime(info.run_after), from_datetime(info.partition_date))
+        """The fire of a run."""
+        return None if info is None or info.partition_date is None else from_datetime(info.run_after)

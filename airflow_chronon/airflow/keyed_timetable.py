@@ -62,6 +62,10 @@ class KeyedTimetable(Timetable, Generic[RunT]):
     def _end_of(self, info: DagRunInfo | None) -> Instant | None:
         """Where the run that an info stands for ends; None when it stands for none."""
 
+    def _counts_from(self, last: DagRunInfo | None) -> Instant | None:
+        """No fire at or before this instant was missed, or waits (H14); None when only the run before counts."""
+        return None
+
     def _tiled(self, run: RunT, last: DagRunInfo | None) -> RunT:
         """The run as it follows ``last``."""
         return run
@@ -71,7 +75,8 @@ class KeyedTimetable(Timetable, Generic[RunT]):
     ) -> DagRunInfo | None:
         """The next run after the newest scheduled one. The schedule's own start, end and catch-up hold, not
         ``restriction``."""
-        run = self._schedule.next_run(self._end_of(last_dagrun_info), now())
+        known = (self._end_of(last_dagrun_info), self._counts_from(last_dagrun_info))
+        run = self._schedule.next_run(max((each for each in known if each is not None), default=None), now())
         if run is None:
             return None
         # A manual run may hold the logical date of this one, and Airflow allows each once: then the key alone must do.
@@ -105,8 +110,18 @@ class KeyedTimetable(Timetable, Generic[RunT]):
     def _waiting_run(self, dag_model: DagModel, newest: DagRun | None, last: DagRunInfo | None) -> RunT | None:
         """The run after the newest scheduled one, if its fire has come and was not missed: a busy slot is no outage (H12)."""
         end = self._end_of(last)
-        run = None if end is None else self._schedule.first_after(end)
-        if newest is None or run is None or run.fire > now():
+        if newest is None or end is None:
+            return None
+        run = self._first_waiting(end, dag_model, newest)
+        # asked last, and seldom: it may take a look into the audit log
+        since = None if run is None else self._counts_from(self.run_info_from_dag_run(dag_run=newest))
+        if run is None or since is None or run.fire > since:
+            return run
+        return self._first_waiting(since, dag_model, newest)
+
+    def _first_waiting(self, end: Instant, dag_model: DagModel, newest: DagRun) -> RunT | None:
+        run = self._schedule.first_after(end)
+        if run is None or run.fire > now():
             return None
         return run if was_only_waiting(moment_of(run.fire), dag_model, newest) else None
 

@@ -77,8 +77,8 @@ def was_only_waiting(fire: datetime, dag_model: DagModel, last: DagRun) -> bool:
 def held_until(dag_run: DagRun, *, since: datetime) -> datetime | None:
     """Until when the DAG of a run was paused by hand, if that was after ``since``: now, while it still is (H14).
 
-    By Airflow's audit log, which has every pause by the UI, the API and the command line for one DAG; an unpausing of
-    many DAGs by a pattern is not told by DAG there.
+    By Airflow's audit log, which has every pause by the UI, the API and the command line for one DAG; those of many DAGs
+    by a pattern are not told by DAG there. An unpausing of a DAG that was not paused, as by a script, ends no pause.
     """
     from airflow.models.dag import DagModel as Model
     from airflow.models.log import Log
@@ -91,13 +91,17 @@ def held_until(dag_run: DagRun, *, since: datetime) -> datetime | None:
     if model is not None and model.is_paused:
         return datetime.fromtimestamp(moment(), timezone.utc)
     # few rows of the log are of these events, which have an index; of one DAG there may be millions
-    unpausings = select(func.max(Log.dttm)).where(
-        Log.event.in_(("patch_dag", "cli_dag_unpause")),
-        Log.dttm > since,
-        Log.dag_id == dag_run.dag_id,
-        or_(Log.event == "cli_dag_unpause", Log.extra.contains('"is_paused": false')),
+    pausing, unpausing = (
+        (
+            Log.event.in_(("patch_dag", command)),
+            Log.dag_id == dag_run.dag_id,
+            or_(Log.event == command, Log.extra.contains(f'"is_paused": {value}')),
+        )
+        for command, value in (("cli_dag_pause", "true"), ("cli_dag_unpause", "false"))
     )
-    return session.scalar(unpausings)
+    newest = select(func.max(Log.dttm)).where(*pausing).scalar_subquery()
+    ended = session.scalar(select(func.min(Log.dttm)).where(*unpausing, Log.dttm > newest))
+    return ended if ended is not None and ended > since else None
 
 
 def _session_of(row: Any) -> Session | None:

@@ -17,6 +17,7 @@ class JobWindow:
 
     window: TimeWindow
     logical_date: Instant
+    is_bare: bool = False  #: its interval as it is, since no schedule says how to move or widen it (H2, H3)
 
 
 @dataclass(frozen=True)
@@ -68,19 +69,19 @@ def logical_date_of_key(key: str, schedule: JobSchedule, *, now: Instant) -> Ins
 
 
 def _of_key(request: JobRunRequest, schedule: JobSchedule | None, now: Instant) -> JobWindow:
-    if schedule is None:
-        problem = f"a partition key {request.partition_key!r} is given, and the job has no schedule"
-        raise _illegal_key(problem, "give start_time and end_time instead")
     interval = request.interval
     if interval is not None and iso(interval.start) == request.partition_key:
         return _of_interval(interval, schedule)  # a scheduled run: its interval holds, whatever the cron says today
+    if schedule is None:
+        problem = f"a partition key {request.partition_key!r} is given, and the job has no schedule"
+        raise _illegal_key(problem, "give start_time and end_time instead")
     run = schedule.run_of(logical_date_of_key(request.partition_key, schedule, now=now))
     return JobWindow(run.window, run.logical_date)
 
 
 def _of_interval(interval: TimeWindow, schedule: JobSchedule | None) -> JobWindow:
     if schedule is None:
-        return JobWindow(interval, interval.start)
+        return JobWindow(interval, interval.start, is_bare=True)
     run = schedule.run(interval.start, interval.end)
     return JobWindow(run.window, run.logical_date)
 

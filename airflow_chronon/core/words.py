@@ -27,7 +27,8 @@ def job_window_in_words(asked: JobWindow | None) -> str:
     """What a run of a job is for."""
     if asked is None:
         return "a manual run without a window: no window variable is set"
-    return f"logical date {iso(asked.logical_date)}, window {asked.window}"
+    bare = ": its interval, neither moved nor widened, since the job has no schedule" if asked.is_bare else ""
+    return f"logical date {iso(asked.logical_date)}, window {asked.window}{bare}"
 
 
 def wait_in_words(wait: Wait) -> str:

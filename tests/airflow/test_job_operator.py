@@ -88,6 +88,13 @@ class TestTheWindow:
         given = context(NINE, interval=(at(NINE), at(TEN)), run_type="scheduled")
         assert window(run(given, schedule={"cron_expression": "0 0 * * *"})[1]) == (NINE, TEN, NINE)
 
+    def test_of_a_scheduled_run_outlives_the_schedule(self, run, caplog):
+        # H12, H18: it waited for a slot when the job lost its schedule, or is cleared later
+        given = context(NINE, interval=(at(NINE), at(TEN)), run_type="scheduled")
+        with caplog.at_level(logging.INFO, logger="job"):
+            assert window(run(given, schedule=None)[1]) == (NINE, TEN, NINE)
+        assert "neither moved nor widened" in caplog.text
+
     def test_of_the_short_first_interval_can_be_replayed(self, run):
         # H4, H15: it was first seen at 00:20
         _, environment = run(context("2026-06-01T00:20:00Z"))

@@ -15,6 +15,7 @@ from airflow_chronon.core.job_page import NOT_ARMED
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.core.plan.copies import OFF_TAG, copy_from_bytes, copy_of, plan_of_copy
+from airflow_chronon.core.plan.journal import Heritage
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder
 from tests.airflow.jobs import arm, state_of, write_job
@@ -103,12 +104,21 @@ class TestArming:
         with pytest.raises(ImportErrors, match=r"journal\.json is damaged"):
             raise_import_errors(conf_root=root)
 
-    def test_a_task_that_starts_does_not_read_the_journal_of_a_job_with_a_start(self, root, monkeypatch, mocker):
-        write_job(root, schedule={**HOURLY, "start_time": "2026-01-01"})
+    def test_a_task_that_starts_does_not_read_the_journal_of_a_job_without_a_schedule(self, root, monkeypatch, mocker):
+        write_job(root)
         asks_for(DAG_ID, monkeypatch)
         opened = mocker.patch("airflow_chronon.dags.open_state")
         assert set(build_dags(conf_root=root)) == {DAG_ID}
         opened.assert_not_called()
+
+    def test_a_task_knows_where_a_new_version_goes_on_whatever_start_its_file_names(self, root, state, monkeypatch):
+        # H8: its first interval is cut there, and a replay of it is named by that instant
+        write_job(root, schedule={"cron_expression": "0 0 * * *", "start_time": "2026-01-01"})
+        since = at("2026-06-01T10:00:00Z")
+        arm(state, plan(root), now=since + 1800, heritage=Heritage(since, since, since))
+        asks_for(DAG_ID, monkeypatch)
+        run = schedule(build_dags(conf_root=root)[DAG_ID]).run_of(since)
+        assert (run.logical_date, run.fire) == (since, at("2026-06-02T00:00:00Z"))
 
 
 class TestTheDag:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_chronon.core.instants import HOUR, MINUTE, iso
+from airflow_chronon.core.job_document import Job
 from airflow_chronon.core.plan.actions import Report, Unpause
 from airflow_chronon.core.plan.journal import JournalEntry, as_seen, entry_from_json, entry_to_json
+from airflow_chronon.core.resolve import RejectedConf
+from airflow_chronon.errors import Fault
 from airflow_chronon.rest.records import RunRecord
 from tests.core.confs import at
 from tests.reconcile.test_replaying import go_on
@@ -145,7 +148,7 @@ class TestAVersionBump:
         ran(world, NOW)
         later(world, HOUR, job(enabled=False))
         later(world, HOUR, job(version=2))
-        assert entry(world, NEXT).armed == NOW + 2 * HOUR
+        assert (entry(world, NEXT).armed, entry(world, NEXT).begins) == (NOW + 2 * HOUR, NOW + 2 * HOUR)
 
     def test_after_the_old_one_was_retired_is_a_new_job(self) -> None:
         # H16
@@ -155,6 +158,67 @@ class TestAVersionBump:
         world.settle()
         later(world, HOUR, job("other"), job(version=2))
         assert entry(world, NEXT).armed == world.now
+
+
+class TestASchedule:
+    """One that a job loses and gets again (H13, H16, H19)."""
+
+    START = "2026-06-09T12:00Z"
+
+    def again(self, **schedule: object) -> World:
+        world = deployed(start_time=self.START)
+        ran(world, at("2026-06-09 12:00") + 3 * HOUR)
+        ran(world, NOW)
+        later(world, MINUTE, job(cron=None))
+        later(world, MINUTE, job(**schedule))  # type: ignore[arg-type]
+        return world
+
+    def test_with_catch_up_owes_what_was_missed_since_its_start(self) -> None:
+        # H13: as if catch-up had been switched on in between
+        world = self.again(start_time=self.START, catchup=True)
+        go_on(world)
+        keys = [str(run.partition_key)[11:13] for run in world.airflow.run_records if run.run_type != "scheduled"]
+        assert keys == ["12", "13", *(str(hour) for hour in range(15, 23))]
+
+    def test_without_a_start_begins_when_it_is_seen(self) -> None:
+        # H15
+        world = self.again()
+        assert (entry(world).armed, entry(world).begins) == (NOW + 2 * MINUTE, NOW + 2 * MINUTE)
+
+
+class TestABrokenFile:
+    """A typo switches nothing off that someone meant to be on (C23, H8)."""
+
+    BAD = RejectedConf("job/etl.hourly", "jobs/etl/hourly.yaml", (Fault("settings", "", "it is not YAML"),))
+
+    def broken(self, *mended: Job) -> World:
+        world = deployed()
+        ran(world, NOW + HOUR)
+        later(world, HOUR + 10 * MINUTE, self.BAD)
+        later(world, HOUR, *mended)
+        return world
+
+    def test_that_is_mended_as_a_new_version_goes_on_after_the_old_ones_last_fire(self) -> None:
+        found = entry(self.broken(job(version=2)), NEXT)
+        assert (found.armed, found.begins, found.goes_on_after) == (NOW + HOUR, NOW + HOUR, NOW + HOUR)
+
+    def test_that_is_mended_was_an_outage_and_no_pause(self) -> None:
+        # H8: the newest interval that ended meanwhile is made up
+        world = self.broken(job())
+        assert [era.is_broken for era in entry(world).eras] == [False, True, False]
+        assert entry(world).armed == NOW
+
+    def test_that_is_mended_as_switched_off_and_on_again_was_a_pause(self) -> None:
+        # H14
+        world = self.broken(job(enabled=False))
+        later(world, HOUR, self.BAD)
+        later(world, HOUR, job(version=2))
+        assert entry(world, NEXT).armed == world.now
+
+    def test_fires_no_more_until_it_is_good_again(self) -> None:
+        world = self.broken()
+        assert not entry(world).now.fires
+        assert entry_from_json(entry_to_json(entry(world))) == entry(world)
 
 
 class TestRetirement:
@@ -171,9 +235,6 @@ class TestRetirement:
 
     def test_a_broken_job_file_retires_nothing(self) -> None:
         # C23
-        from airflow_chronon.core.resolve import RejectedConf
-        from airflow_chronon.errors import Fault
-
         world = deployed()
         bad = RejectedConf("job/etl.hourly", "jobs/etl/hourly.yaml", (Fault("settings", "", "it is not YAML"),))
         world.deploy(job("other"), bad)
@@ -225,11 +286,14 @@ class TestAFlipToCatchUp:
         assert self.replayed(world) == ["21", "22"]
 
     def test_a_window_that_was_run_by_hand_counts_as_none(self) -> None:
-        world = self.flipped(12)
-        world.airflow.run_records.append(
-            RunRecord(ID, "manual__x", "manual", "success", conf={"start_time": "2026-06-09T12:00:00Z"})
-        )
-        assert len(self.replayed(world)) >= 11
+        # H7: it is no interval of the schedule, whatever its window
+        world = deployed(start_time=self.START)
+        ran(world, at("2026-06-09 12:00") + 12 * HOUR)
+        given = {"start_time": "2026-06-09T12:00:00Z", "end_time": "2026-06-09T13:00:00Z"}
+        by_hand = RunRecord(ID, "manual__x", "manual", "success", conf=given, run_after=at("2026-06-09 12:30"))
+        world.airflow.run_records.append(by_hand)
+        later(world, MINUTE, job(start_time=self.START, catchup=True))
+        assert self.replayed(world)[1:] == [str(hour) for hour in range(12, 23)]
 
     def test_an_irregular_cron_is_fine(self) -> None:
         world = World()

@@ -14,6 +14,7 @@ from airflow_chronon.core.job_document import Job, read_job
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.copies import plan_of_copy
 from airflow_chronon.core.plan.facts import Deployment, TreeState
+from airflow_chronon.core.plan.journal import JournalEntry, as_seen
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.settings import Settings
 from airflow_chronon.core.verdicts import GoodPlan
@@ -127,8 +128,10 @@ class World:
     def parse(self) -> None:
         """The dag processor reads every loader file: good confs, and the copies of those that are gone."""
         produced: dict[str, tuple[GoodPlan, bool]] = {}
+        journal: dict[str, JournalEntry] = {}
         for branch, root in self.trees.items():
             state, facts = self.state(branch), root.facts()
+            journal |= state.journal()
             for dag_id in state.copies() - set(facts.plans):
                 copy = state.read_copy(dag_id)
                 if copy is not None:
@@ -143,7 +146,7 @@ class World:
             if isinstance(plan, ConfPlan):
                 self.airflow.specs[dag_id] = plan.spec
             elif plan.schedule is not None:
-                self.airflow.jobs[dag_id] = plan.schedule
+                self.airflow.jobs[dag_id] = as_seen(plan.schedule, journal.get(dag_id))
         self.firing = {
             dag_id
             for dag_id, (plan, fires) in produced.items()

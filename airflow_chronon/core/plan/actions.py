@@ -51,6 +51,14 @@ class Revive:
 
 
 @dataclass(frozen=True)
+class KeepPaused:
+    """A version of a job takes the place of one that is paused by hand (H14)."""
+
+    dag_id: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Unpause:
     """Nothing stays held by hand (C25)."""
 
@@ -147,7 +155,7 @@ class Report:
 
 
 RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Forget | Delete | Clear
-Action: TypeAlias = Keep | Deploy | Record | Revive | Unpause | Replay | RetireStep | Hold | Report
+Action: TypeAlias = Keep | Deploy | Record | Revive | KeepPaused | Unpause | Replay | RetireStep | Hold | Report
 
 
 @dataclass(frozen=True)

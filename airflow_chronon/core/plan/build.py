@@ -9,11 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.core.plan.actions import (
     Action,
     Deploy,
     Hold,
     Keep,
+    KeepPaused,
     Plan,
     Record,
     Replay,
@@ -23,14 +26,15 @@ from airflow_chronon.core.plan.actions import (
     Unpause,
 )
 from airflow_chronon.core.plan.copies import ConfCopy, copy_of, settings_of_copy
-from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
+from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, KnownDag, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
 from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_after, reborn, switched_off
 from airflow_chronon.core.plan.owed import settle
 from airflow_chronon.core.plan.retire import Doomed, retire_steps
-from airflow_chronon.core.plan.succession import seen_of
+from airflow_chronon.core.plan.succession import inherits_pause, seen_of
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.settings import OnRetire, Pause, Settings
+from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.errors import Fault
 
 MASS_RETIRE_AT_LEAST = 5  #: confs that vanish at once, before a tree looks damaged
@@ -68,11 +72,11 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
     and retires nothing while the tree looks damaged. Applied again and again it converges, whatever interrupts it.
     """
     entries = journal_after(facts, now=now)
-    actions: list[Action] = [*_deploys(facts)]
+    actions: list[Action] = [*_deploys(facts), *_pauses(facts)]
     replays: list[Action] = []
     for dag_id, entry in sorted(entries.items()):
         if entry.owed is not None:
-            entries[dag_id], steps = _replays(facts, entry)
+            entries[dag_id], steps = _replays(facts, entry, now=now)
             replays += steps
     changed = _changed(facts.state.journal, entries)
     if changed:
@@ -89,22 +93,23 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
     """The journal as of ``now``; what partitions are owed is worked out later."""
     tree, journal = facts.tree, facts.state.journal
     entries = dict(journal)
+    jobs = {plan.family for plan in tree.plans.values() if isinstance(plan, JobPlan)}
     for dag_id, plan in tree.plans.items():
         known = journal.get(dag_id)
         if known is None and isinstance(plan, ConfPlan) and _is_on_another_grid(plan, facts.state):
             continue  # not remembered as it is, so that the next reconcile reports it again
+        if _inherits_pause(facts, plan) and _own_dag(facts, dag_id) is None:
+            continue  # there is nothing yet that could be paused; until it is recorded, it does not fire
         if known is not None and known.gone is not None and _is_over(facts, dag_id):
             known = reborn(known, now=now)
-        seen = seen_of(
-            dag_id, deployment=facts.deployment, tree=tree, airflow=facts.airflow, state=facts.state, now=now
-        )
+        seen = seen_of(plan, deployment=facts.deployment, tree=tree, airflow=facts.airflow, state=facts.state, now=now)
         entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, seen), known, facts.state)
     for dag_id, entry in journal.items():
         if dag_id in tree.plans or entry.gone is not None:
             continue
         if tree.holds(dag_id, entry):
             entries[dag_id] = switched_off(entry, now=now)  # the loader has, since it is broken or of elsewhere
-        elif _is_going(facts, dag_id):
+        elif _is_going(facts, dag_id) or entry.family in jobs:  # another version has its place, and may come to fire
             tombstone = facts.state.tombstones.get(dag_id)
             entries[dag_id] = replace(entry, gone=tombstone.since if tombstone is not None else now, owed=None)
     return entries
@@ -132,6 +137,16 @@ def _is_on_another_grid(plan: ConfPlan, state: StateFacts) -> bool:
     """Whether Airflow keeps another grid for the table of a conf that nobody remembers here (C22)."""
     grid = str(plan.spec.grid)
     return state.contracts.get(plan.dag_id, grid) != grid
+
+
+def _inherits_pause(facts: Facts, plan: GoodPlan) -> bool:
+    return inherits_pause(plan, deployment=facts.deployment, tree=facts.tree, airflow=facts.airflow, state=facts.state)
+
+
+def _own_dag(facts: Facts, dag_id: str) -> KnownDag | None:
+    """The DAG as something produces it now, if it is this deployment's."""
+    dag = facts.airflow.dags.get(dag_id)
+    return None if dag is None or dag.is_stale or not facts.deployment.owns(dag) else dag
 
 
 def _is_over(facts: Facts, dag_id: str) -> bool:
@@ -165,6 +180,13 @@ def _deploys(facts: Facts) -> Iterator[Action]:
             yield Deploy(dag_id, copy, is_new=dag_id not in state.copies)
 
 
+def _pauses(facts: Facts) -> Iterator[Action]:
+    for dag_id, plan in sorted(facts.tree.plans.items()):
+        dag = _own_dag(facts, dag_id)
+        if dag is not None and not dag.is_paused and _inherits_pause(facts, plan):
+            yield KeepPaused(dag_id, "the version whose place it takes is paused (H14)")
+
+
 def _revivals(facts: Facts) -> Iterator[Action]:
     journal = facts.state.journal
     for dag_id in sorted(facts.state.tombstones):
@@ -174,8 +196,8 @@ def _revivals(facts: Facts) -> Iterator[Action]:
 
 def _unpauses(facts: Facts) -> Iterator[Action]:
     for dag_id, plan in sorted(facts.tree.plans.items()):
-        dag = facts.airflow.dags.get(dag_id)
-        if dag is None or not dag.is_paused or dag.is_stale or not facts.deployment.owns(dag):
+        dag = _own_dag(facts, dag_id)
+        if dag is None or not dag.is_paused:
             continue
         if plan.settings.pause is Pause.ALLOW:
             fault = Fault(
@@ -202,7 +224,7 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
         copy, active = state.doomed.get(dag_id), airflow.active_runs.get(dag_id, 0)
         key = entry.key if entry is not None else ""
         settings = facts.settings.for_conf(key, ()) if copy is None else settings_of_copy(copy, facts.settings)
-        if dag is not None and dag.is_paused and dag.fires_no_more and active and settings.pause is Pause.FORBID:
+        if dag is not None and dag.is_paused and dag.fires_no_more and active:
             yield Unpause(dag_id, "its conf is gone, and its last runs cannot end while it is paused")
         yield from retire_steps(
             Doomed(
@@ -265,7 +287,7 @@ def _why(dag_id: str, entry: JournalEntry | None, tree: TreeFacts) -> str:
     return f"{entry.key} is gone from the tree ({entry.file})"
 
 
-def _replays(facts: Facts, entry: JournalEntry) -> tuple[JournalEntry, list[Action]]:
+def _replays(facts: Facts, entry: JournalEntry, *, now: Instant) -> tuple[JournalEntry, list[Action]]:
     """The next replays of what a DAG owes; Airflow takes one backfill of a DAG at a time."""
     assert entry.owed is not None
     plan, dag = facts.tree.plans.get(entry.dag_id), facts.airflow.dags.get(entry.dag_id)
@@ -274,7 +296,10 @@ def _replays(facts: Facts, entry: JournalEntry) -> tuple[JournalEntry, list[Acti
         return entry, []
     if plan.intervals is None or (dag.is_paused and plan.settings.pause is Pause.ALLOW):
         return entry, []  # a replay would wait for ever; it is owed until someone unpauses the DAG
-    owed, stretches = settle(entry.owed, plan.intervals, past)
+    schedule = plan.intervals
+    if isinstance(schedule, JobSchedule):
+        schedule = entry.seen(schedule, armed=now)  # as its timetable has it
+    owed, stretches = settle(entry.owed, schedule, past)
     steps: list[Action] = []
     backfills = 1 if entry.dag_id in facts.airflow.backfilling else 0
     for stretch in stretches:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from airflow_chronon.core.instants import Instant
@@ -27,6 +27,7 @@ class Era:
     schedule: RunSchedule | JobSchedule | None  #: grid, modes and catch-up policy; without modes nothing fires
     enabled: bool = True  #: ``enabled`` of the settings: tells a schedule that was switched off from a conf without one
     is_paused: bool = False  #: a job that was paused by hand (H14)
+    is_broken: bool = False  #: it is off since its conf was bad, not since someone meant it (C23)
 
     @property
     def fires(self) -> bool:
@@ -62,11 +63,17 @@ class JournalEntry:
     gone: Instant | None = None  #: since when no conf of the tree has this DAG id
     armed: Instant | None = None  #: of a job: no fire at or before it counts as missed (H8, H14)
     begins: Instant | None = None  #: of a job whose file names no start: where its first interval begins (H15)
+    goes_on_after: Instant | None = None  #: of a job that supersedes another version: the last fire before it (H8)
 
     @property
     def now(self) -> Era:
         """The era that holds now."""
         return self.eras[-1]
+
+    @property
+    def meant(self) -> Era:
+        """The newest era that someone meant: while its conf is bad, that before. A typo switches nothing off."""
+        return next((era for era in reversed(self.eras) if not era.is_broken), self.eras[0])
 
     @property
     def grid(self) -> str:
@@ -77,13 +84,17 @@ class JournalEntry:
     @property
     def seen_eras(self) -> tuple[Era, ...]:
         """The eras, a job's schedules as they were seen then."""
-        first = self.first_seen if self.begins is None else self.begins
         return tuple(
-            replace(era, schedule=era.schedule.seen(first=first, armed=era.since))
+            replace(era, schedule=self.seen(era.schedule, armed=era.since))
             if isinstance(era.schedule, JobSchedule)
             else era
             for era in self.eras
         )
+
+    def seen(self, schedule: JobSchedule, *, armed: Instant) -> JobSchedule:
+        """A schedule of this job as the deployment knows it."""
+        first = self.first_seen if self.begins is None else self.begins
+        return schedule.seen(first=first, armed=armed, goes_on_after=self.goes_on_after)
 
     def era_at(self, instant: Instant) -> Era | None:
         """The settings that held at an instant; None before the conf was first seen."""
@@ -92,19 +103,29 @@ class JournalEntry:
 
 
 @dataclass(frozen=True)
+class Heritage:
+    """What a version of a job takes over from the one that it supersedes (H8, H14); as in :class:`JournalEntry`."""
+
+    armed: Instant
+    begins: Instant | None
+    goes_on_after: Instant | None
+
+
+@dataclass(frozen=True)
 class Seen:
     """What a reconcile sees of a DAG besides its conf."""
 
     now: Instant
-    is_paused: bool = False  #: a job's DAG is paused by hand
-    goes_on_after: Instant | None = None  #: the last fire of the version that this one supersedes (H8)
+    is_paused: bool = False  #: a job's DAG is paused by hand, or is to be, as the version before it
+    heritage: Heritage | None = None  #: of a job that takes the place of another version: new, or back
 
 
 def journal_entry(plan: GoodPlan, copy: ConfCopy, known: JournalEntry | None, seen: Seen) -> JournalEntry:
     """The entry of a deployed conf or job as of now: the known one, with a new era when the schedule has changed.
 
     A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions owed (H13). A job
-    is armed when it is new, and again when it is seen to fire after it did not (H14).
+    is armed when it is new, and again when it is seen to fire after it did not (H14); in the place of another version it
+    goes on as that one would have (H8).
     """
     era = Era(seen.now, plan.intervals, plan.settings.enabled, seen.is_paused)
     fields: Json = {
@@ -114,23 +135,29 @@ def journal_entry(plan: GoodPlan, copy: ConfCopy, known: JournalEntry | None, se
         "table": copy.table,
         "digest": copy.digest,
     }
-    is_job = isinstance(plan, JobPlan)
+    if isinstance(plan, JobPlan):
+        fields |= asdict(seen.heritage) if seen.heritage is not None else _own(known, era)
     if known is None:
-        begins = (seen.now if seen.goes_on_after is None else seen.goes_on_after) if is_job else None
-        return JournalEntry(dag_id=plan.dag_id, first_seen=seen.now, eras=(era,), armed=begins, begins=begins, **fields)
-    known = replace(known, gone=None, **fields)
+        return JournalEntry(dag_id=plan.dag_id, first_seen=seen.now, eras=(era,), **fields)
+    after = replace(known, gone=None, **fields)
     if era.is_like(known.now):
-        return known
-    armed = seen.now if is_job and era.fires and not known.now.fires else known.armed
-    owed = owed_after(known, plan.intervals, now=seen.now)
-    return replace(known, eras=(*known.eras, era)[-MAX_ERAS:], owed=owed, armed=armed)
+        return after
+    return replace(after, eras=(*known.eras, era)[-MAX_ERAS:], owed=owed_after(known, plan.intervals, now=seen.now))
+
+
+def _own(known: JournalEntry | None, era: Era) -> Json:
+    """Since when a job counts that takes nobody's place: now when it is new or on again (H14, H15)."""
+    is_new = known is None or (known.meant.schedule is None and era.schedule is not None)
+    is_on_again = known is not None and era.fires and not known.meant.fires
+    return ({"armed": era.since} if is_new or is_on_again else {}) | ({"begins": era.since} if is_new else {})
 
 
 def owed_after(known: JournalEntry, schedule: RunSchedule | JobSchedule | None, *, now: Instant) -> Owed | None:
     """What is owed once a known conf has this schedule (H13)."""
     if schedule is None or not schedule.catch_up.enabled:
         return None
-    return Owed(now) if _makes_older_ones_due(known.now.schedule, schedule) else known.owed
+    before = next((era.schedule for era in reversed(known.eras) if era.schedule is not None), None)
+    return Owed(now) if _makes_older_ones_due(before, schedule) else known.owed
 
 
 def reborn(entry: JournalEntry, *, now: Instant) -> JournalEntry:
@@ -144,6 +171,7 @@ def reborn(entry: JournalEntry, *, now: Instant) -> JournalEntry:
         gone=None,
         armed=now if is_job else None,
         begins=now if is_job else None,
+        goes_on_after=None,
     )
 
 
@@ -151,7 +179,8 @@ def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:
     """The entry of a conf that is in the tree and cannot run: nothing fires until it is good again (C23, H20)."""
     if not entry.now.enabled:
         return entry
-    return replace(entry, eras=(*entry.eras, replace(entry.now, since=now, enabled=False))[-MAX_ERAS:])
+    era = replace(entry.now, since=now, enabled=False, is_broken=True)
+    return replace(entry, eras=(*entry.eras, era)[-MAX_ERAS:])
 
 
 def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:
@@ -164,14 +193,13 @@ def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:
         return replace(schedule, enabled=False)
     if entry.now.schedule is None:
         return replace(schedule, enabled=False)
-    first = entry.first_seen if entry.begins is None else entry.begins
-    seen = schedule.seen(first=first, armed=entry.armed)
+    seen = entry.seen(schedule, armed=entry.armed)
     return replace(seen, armed=None) if entry.now.is_paused else seen
 
 
 def _makes_older_ones_due(before: RunSchedule | JobSchedule | None, after: RunSchedule | JobSchedule) -> bool:
     if before is None:
-        return False
+        return False  # it has never run, and catches up by itself
     old, new = before.catch_up, after.catch_up
     if not new.enabled:
         return False
@@ -181,7 +209,19 @@ def _makes_older_ones_due(before: RunSchedule | JobSchedule | None, after: RunSc
 
 def entry_to_json(entry: JournalEntry) -> Json:
     """Inverse of :func:`entry_from_json`."""
-    names = ("dag_id", "key", "family", "file", "table", "digest", "first_seen", "gone", "armed", "begins")
+    names = (
+        "dag_id",
+        "key",
+        "family",
+        "file",
+        "table",
+        "digest",
+        "first_seen",
+        "gone",
+        "armed",
+        "begins",
+        "goes_on_after",
+    )
     data: Json = {name: getattr(entry, name) for name in names}
     data["eras"] = [_era_to_json(era) for era in entry.eras]
     data["owed"] = None if entry.owed is None else [entry.owed.until, entry.owed.first]
@@ -196,8 +236,11 @@ def entry_from_json(data: Mapping[str, Any]) -> JournalEntry:
 
 
 def _era_to_json(era: Era) -> list[Any]:
-    return [era.since, era.enabled, any_schedule_to_json(era.schedule), *([True] if era.is_paused else [])]
+    more = [era.is_paused, era.is_broken]
+    return [era.since, era.enabled, any_schedule_to_json(era.schedule), *(more if any(more) else [])]
 
 
-def _era_from_json(since: Instant, enabled: bool, schedule: Json | None, is_paused: bool = False) -> Era:
-    return Era(since, any_schedule_from_json(schedule), enabled, is_paused)
+def _era_from_json(
+    since: Instant, enabled: bool, schedule: Json | None, is_paused: bool = False, is_broken: bool = False
+) -> Era:
+    return Era(since, any_schedule_from_json(schedule), enabled, is_paused, is_broken)

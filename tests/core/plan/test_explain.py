@@ -22,6 +22,7 @@ EVERY = (
     actions.Record((journal_entry(PLAN, copy_of(PLAN), None, Seen(0)),)),
     actions.Revive("x"),
     actions.Unpause("x", "paused by hand"),
+    actions.KeepPaused("x", "the one before it is paused"),
     actions.Replay("x", STRETCH, 4),
     actions.Drain("x", "gone"),
     actions.WaitForRuns("x", 2),
@@ -53,10 +54,10 @@ def test_what_is_held_is_listed_and_what_is_kept_is_counted() -> None:
 
 
 def test_a_replay_names_its_labels() -> None:
-    assert "2026-06-01 … 2026-06-03 (3)" in action_in_words(EVERY[5])
+    assert "2026-06-01 … 2026-06-03 (3)" in action_in_words(EVERY[6])
 
 
 def test_only_errors_and_what_is_held_are_findings() -> None:
-    assert actions.Plan(EVERY).findings == (EVERY[14],)
+    assert actions.Plan(EVERY).findings == (EVERY[15],)
     error = actions.Report(actions.Severity.ERROR, FAULT)
     assert actions.Plan((error,)).findings == (error,)
