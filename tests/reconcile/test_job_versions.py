@@ -176,7 +176,7 @@ class TestAPausedVersion:
         ran(world, NOW + HOUR)
         world.airflow.set_paused(ID, paused=True)
         later(world, 2 * HOUR)
-        later(world, HOUR, job(version=2))
+        later(world, HOUR + 10 * MINUTE, job(version=2))
         return world
 
     def test_leaves_the_new_one_paused_and_says_so(self) -> None:
