@@ -46,8 +46,8 @@ def requested_window(request: JobRunRequest, schedule: JobSchedule | None, *, no
         return _of_key(request, schedule, now)
     if given:
         return _of_params(request)
-    if request.interval is not None:
-        return _of_interval(request.interval, schedule)
+    if request.interval is not None:  # given by hand: it is the window (H7)
+        return JobWindow(request.interval, request.interval.start)
     return None
 
 

@@ -101,7 +101,11 @@ class JobSchedule:
             near = f"{iso(self.cron.last_before(logical_date))} or {iso(self.cron.first_at_or_after(logical_date))}"
             problem = f"no interval of {self.cron.text!r} begins at {iso(logical_date)}"
             raise NoSuchInterval(Fault("C27", "", problem, f"use {near}"))
-        return self.run(logical_date, self.cron.first_at_or_after(logical_date + 1))
+        fire, start = self.cron.first_at_or_after(logical_date + 1), self.catch_up.start
+        if start is not None and logical_date < start < fire:
+            problem = f"the interval that begins at {iso(logical_date)} reaches over the schedule's start {iso(start)}"
+            raise NoSuchInterval(Fault("H4", "", problem, f"use {iso(start)}, where the first interval begins"))
+        return self.run(logical_date, fire)
 
     @property
     def is_on(self) -> bool:
