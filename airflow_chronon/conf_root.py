@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,11 +24,19 @@ from airflow_chronon.core.tree import ConfTree
 from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import Fault, Rejected
 from airflow_chronon.job_files import read_jobs
-from airflow_chronon.reading import files_below, read_bytes
-from airflow_chronon.settings_file import SETTINGS_FILE, backend_faults, cannot_read, read_settings_file, runner_faults
+from airflow_chronon.reading import files_below
+from airflow_chronon.settings_file import (
+    SETTINGS_FILE,
+    backend_faults,
+    cannot_read,
+    read_bytes,
+    read_settings_file,
+    runner_faults,
+)
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
 
+_CHECK_PLACE = "check the path and its permissions, or set [chronon] conf_root"
 _NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*")
 _FOLDERS = {
     "group_bys": ConfType.GROUP_BY,
@@ -114,7 +123,16 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
     ``branch`` is used when the settings name none. With settings that cannot be read nothing is deployed, since every
     conf's schedule may depend on them.
     """
-    if not root.is_dir():
+    try:
+        is_there = stat.S_ISDIR(root.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        is_there = False
+    except (OSError, ValueError) as error:  # no right to look, or no path at all
+        problem = Fault(
+            "input", "", f"the conf root {str(root)[:200]!r} cannot be read: {error.args[-1]}", _CHECK_PLACE
+        )
+        return ConfRoot(root, Settings(branch=branch or None), problems=(problem,), state=TreeState.UNREADABLE)
+    if not is_there:
         remedy = "create it, or set [chronon] conf_root"
         missing = Fault("input", "", f"there is no conf root {root}", remedy)
         return ConfRoot(root, Settings(branch=branch or None), problems=(missing,), state=TreeState.EMPTY)
@@ -174,6 +192,10 @@ class _Base:
 def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], problems: list[Fault]) -> _Base:
     path = root / str(settings.base_root)
     faults: list[Fault] = []
+    if path.resolve() == root.resolve():  # everything would be left to itself
+        fault = Fault("C24", "", "it is the conf root itself", "name a checkout of the default branch beside it")
+        problems.append(replace(fault, field=f"{SETTINGS_FILE} base_root"))
+        return _Base({}, frozenset(), is_empty=True)
     tree = _compiled_tree(path, settings.environment) if path.is_dir() else None
     confs, bad_confs = _read_tree(tree, path, faults) if tree is not None else ([], [])
     jobs, bad_jobs = read_jobs(path, environ=environ, problems=faults)

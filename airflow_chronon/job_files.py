@@ -12,8 +12,8 @@ from pathlib import Path
 from airflow_chronon.core.job_document import Job, job_key, read_job
 from airflow_chronon.core.resolve import RejectedConf
 from airflow_chronon.errors import Fault, Rejected
-from airflow_chronon.reading import files_below, read_bytes
-from airflow_chronon.settings_file import cannot_read
+from airflow_chronon.reading import files_below
+from airflow_chronon.settings_file import cannot_read, read_bytes
 
 JOBS = "jobs"  #: the folder below the conf root
 SUFFIXES = (".yaml", ".yml")
@@ -27,7 +27,7 @@ def read_jobs(root: Path, *, environ: Mapping[str, str], problems: list[Fault]) 
     """
     jobs, unreadable = [], []
     for path in files_below(root / JOBS, problems):
-        if path.suffix not in SUFFIXES:
+        if path.suffix.lower() not in SUFFIXES:
             continue
         shown, inside = str(path.relative_to(root)), path.relative_to(root / JOBS).parts
         team, name = ".".join(inside[:-1]), path.stem

@@ -157,6 +157,9 @@ class Job:
         the server, such as ``http://user:password@host:8080``; by default the connection that the environment names.
         Raises :class:`airflow_chronon.errors.ChrononError` for half a window and for what Airflow refuses.
         """
+        if not all(isinstance(each, str) and "\0" not in each for pair in (env or {}).items() for each in pair):
+            problem = "env holds something else than text by name"
+            raise ChrononError(Fault("H5", "env", problem, 'write env={"NAME": "value"}'), conf=self.key)
         server = _server(airflow, self._environ)
         start, end = (None if each is None else _instant(each) for each in (start_time, end_time))
         return start_run(server, self.dag_id, start=start, end=end, env=env)
@@ -208,6 +211,9 @@ def get_job(
     ``root`` is the conf root; by default the one that ``AIRFLOW__CHRONON__CONF_ROOT`` names, else ``dags/chronon``.
     Raises :class:`airflow_chronon.errors.ChrononError` when there is no such job, or its file is bad.
     """
+    if not isinstance(name, str) or not isinstance(root, str | Path | None) or "\0" in name:
+        problem = f"get_job({name!r}, root={root!r}) names no job"
+        raise ChrononError(Fault("H19", "", problem, 'write get_job("team.name")'))
     given = os.environ if environ is None else environ
     place = Path(root or given.get(ROOT_VARIABLE) or DEFAULT_ROOT)
     found = read_conf_root(place, environ=given, branch=given.get("AIRFLOW__CHRONON__BRANCH"))

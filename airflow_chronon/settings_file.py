@@ -15,6 +15,7 @@ from airflow_chronon.engine.build import build_runner
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 SETTINGS_FILE = "chronon.yaml"
+MAX_SETTINGS_BYTES = 1024**2
 
 
 def read_settings_file(root: Path, *, environ: Mapping[str, str]) -> Settings:
@@ -25,7 +26,7 @@ def read_settings_file(root: Path, *, environ: Mapping[str, str]) -> Settings:
     path, text = root / SETTINGS_FILE, ""
     try:
         if os.path.lexists(path):
-            text = path.read_text(encoding="utf-8")
+            text = read_bytes(path, limit=MAX_SETTINGS_BYTES, kind="settings file").decode()
         settings = _with_root(read_settings(text, environ=environ), environ)
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected([_in_file(cannot_read(error, what="the file"))]) from None
@@ -104,3 +105,18 @@ def cannot_read(error: OSError | UnicodeDecodeError, *, what: str) -> Fault:
     return Fault(
         "input", "", f"{what} cannot be read: {error.strerror or error}", "check its permissions, or remove it"
     )
+
+
+def read_bytes(path: Path, *, limit: int, kind: str) -> bytes:
+    """The bytes of a regular file of at most ``limit``; ``kind`` is what it should be. Raises ``Rejected``, ``OSError``."""
+    size = path.stat().st_size
+    if size > limit:
+        problem = f"the file has {_size(size)}, and no {kind} is larger than {_size(limit)}"
+        raise Rejected([Fault("input", "", problem, "remove it, or put it outside the conf root")])
+    if not path.is_file():
+        raise Rejected([Fault("input", "", "it is no regular file", "remove it")])
+    return path.read_bytes()
+
+
+def _size(count: int) -> str:
+    return f"{count // 1024**2} MB" if count >= 1024**2 else f"{count // 1024} KB"

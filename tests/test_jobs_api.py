@@ -50,6 +50,18 @@ def text_of(job: Job) -> str:
     return job.path.read_text()
 
 
+class TestWrongTypes:
+    @pytest.mark.parametrize("name", [None, 5, b"x", [], "etl.j\0"])
+    def test_a_name_that_is_none(self, root: Path, name: Any) -> None:
+        with pytest.raises(ChrononError, match="names no job"):
+            get_job(name, root=root)
+
+    @pytest.mark.parametrize("env", [{"A": 5}, {5: "x"}, {"A": "\0"}])
+    def test_variables_that_are_no_text(self, root: Path, env: Any) -> None:
+        with pytest.raises(ChrononError, match="env holds something else than text"):
+            job_of(root).run(env=env, airflow=FakeAirflow())
+
+
 class TestFinding:
     @pytest.mark.parametrize(
         "name",

@@ -241,8 +241,11 @@ def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
         custom: Any = json.loads(conf.meta.custom_json or "{}")
         raw = custom.get("airflow") if isinstance(custom, dict) else None
         return None if raw is None else read_conf_settings(raw, conf=str(conf.key))
-    except (ValueError, RecursionError):
-        return None  # a staging query's reader says so; nobody else reads it
+    except (ValueError, RecursionError) as error:
+        if "airflow" in (conf.meta.custom_json or "") and conf.key.conf_type is not ConfType.STAGING_QUERY:
+            problem = f"it is no JSON, so the settings in it are not known: {error}"
+            faults.append(Fault("settings", "metaData.customJson", problem[:300], "compile it again"))
+        return None  # a staging query's reader says so; without settings nobody else reads it
     except Rejected as error:
         faults += [fault.under("metaData.customJson.airflow") for fault in error.faults]
         return None

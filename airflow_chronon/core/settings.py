@@ -177,10 +177,10 @@ class Override(ConfSettings):
 class Settings(ConfSettings):
     """One deployment."""
 
-    branch: str | None = None
-    default_branch: str = "main"
+    branch: str | None = Field(default=None, pattern=r"^[^\x00]*$")
+    default_branch: str = Field(default="main", pattern=r"^[^\x00]*$")
     environment: Annotated[Environment, BeforeValidator(_environment)] = Environment.PROD
-    base_root: str | None = None
+    base_root: str | None = Field(default=None, pattern=r"^[^\x00]*$")
     overrides: tuple[Override, ...] = ()
 
     @model_validator(mode="before")

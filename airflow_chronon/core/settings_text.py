@@ -79,6 +79,9 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
     except RecursionError:
         problem = "it is nested too deeply, or an alias holds itself"
         raise Rejected([Fault("settings", "", problem, "write the values out")], conf=file) from None
+    except (ValueError, LookupError, AttributeError, TypeError) as error:  # as PyYAML raises for 0x_ or !!int abc
+        problem = f"a value is not of its type: {str(error)[:200]}"
+        raise Rejected([Fault("settings", "", problem, "put it in quotes, or mend it")], conf=file) from None
     return StrictText(expanded, lines, tuple(faults))
 
 

@@ -48,6 +48,10 @@ class LeftForNextTime(ChrononError):
         super().__init__(Fault(rule, "", problem, "the next reconcile tries again"), conf=dag_id)
 
 
+class Unforeseen(ChrononError):
+    """A step raised what no step should."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of a plan."""
@@ -200,13 +204,19 @@ def apply_plan(
         except LeftForNextTime as error:
             left.append((action, error))
             applier.blocked.add(error.conf)
-        except ChrononError as error:
-            failed.append((action, error))
+        except Exception as raised:  # what nobody foresaw in one step must not hide what became of the others
+            problem = raised if isinstance(raised, ChrononError) else _unforeseen(raised, _subject(action))
+            failed.append((action, problem))
             applier.blocked.add(_subject(action))
-            if _is_hopeless(error):
+            if _is_hopeless(problem):
                 skipped += _after(plan.actions, action)
                 break
     return Outcome(tuple(done), tuple(left), tuple(failed), tuple(skipped))
+
+
+def _unforeseen(error: Exception, dag_id: str) -> Unforeseen:
+    problem = f"it cannot be done: {type(error).__name__}: {error}"
+    return Unforeseen(Fault("input", "", problem, "report this with the plan"), conf=dag_id)
 
 
 def _subject(action: Action) -> str:
@@ -215,8 +225,8 @@ def _subject(action: Action) -> str:
 
 def _is_hopeless(error: ChrononError) -> bool:
     """Whether everything after it would fail likewise: no state folder, or no Airflow."""
-    concerns_one_request = isinstance(error, AirflowRefused) and not isinstance(error, LoginFailed)
-    return not concerns_one_request
+    concerns_one_step = isinstance(error, AirflowRefused | Unforeseen) and not isinstance(error, LoginFailed)
+    return not concerns_one_step
 
 
 def _after(actions: Iterable[Action], last: Action) -> list[Action]:

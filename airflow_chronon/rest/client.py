@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from types import FunctionType
+from typing import Any, TypeVar
 
 from airflow_chronon.core.identity import in_run_id
 from airflow_chronon.core.instants import Instant, TimeWindow, from_datetime, to_datetime
-from airflow_chronon.rest.errors import AirflowRefused, Conflict, NotThere
+from airflow_chronon.rest.errors import AirflowRefused, AirflowUnreachable, Conflict, NotThere
 from airflow_chronon.rest.login import Login
 from airflow_chronon.rest.records import (
     BackfillRecord,
@@ -29,6 +30,30 @@ _STATE = "assets/{id}/state-store"
 _DAG, _RUNS, _RUN = "dags/{dag}", "dags/{dag}/dagRuns", "dags/{dag}/dagRuns/{run}"
 
 
+_T = TypeVar("_T")
+
+
+def _in_one_sentence(kind: type[_T]) -> type[_T]:
+    """Make every public method say in one sentence that an answer has another shape than Airflow 3's."""
+
+    def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(self: AirflowRest, *arguments: Any, **named: Any) -> Any:
+            try:
+                return method(self, *arguments, **named)
+            except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
+                problem = f"answers in a shape that is not known ({type(error).__name__}: {error})"
+                raise AirflowUnreachable(self.url, problem, "is it an Airflow 3 api-server?") from error
+
+        return call
+
+    for name, method in list(vars(kind).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            setattr(kind, name, guarded(method))
+    return kind
+
+
+@_in_one_sentence
 class AirflowRest:
     """Airflow's REST API; nothing is asked before the first call."""
 

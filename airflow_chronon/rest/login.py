@@ -34,6 +34,8 @@ class Login:
             raise _misconfigured(
                 f"there is neither a token nor a user with a password for {self.url}", "give one of them"
             )
+        if self.token and not (self.token.isascii() and self.token.isprintable()):
+            raise _misconfigured("its token holds characters that no header can carry", "copy it again")
 
 
 def login_of_parts(
@@ -59,12 +61,14 @@ def login_of_parts(
         parts = urlsplit(address)
         has_port = parts.port is not None
     except ValueError as error:
-        raise _misconfigured(f"{address!r} is no address: {error}", "write it like http://127.0.0.1:8080") from None
-    netloc = parts.netloc if port is None or has_port else f"{parts.netloc}:{port}"
+        raise _no_address(error) from None
+    place = parts.netloc.rpartition("@")[2]  # user and password have fields of their own, and stand in no message
+    netloc = place if port is None or has_port else f"{place}:{port}"
     below = "/".join(each.strip("/") for each in (parts.path, path or "") if each.strip("/"))
     token = more.get("token")
     url = f"{parts.scheme}://{netloc}" + (f"/{below}" if below else "")
-    return Login(url, user or None, password or None, str(token) if token else None)
+    user, password = user or unquote(parts.username or ""), password or unquote(parts.password or "")
+    return Login(url, user or None, password or None, str(token).strip() if token else None)
 
 
 def login_of_text(text: str) -> Login:
@@ -73,10 +77,15 @@ def login_of_text(text: str) -> Login:
     if text.startswith("{"):
         return _of_json(text)
     scheme, colon, rest = text.partition("://")
-    parts = urlsplit(scheme.replace("_", "-") + colon + rest)  # an underscore cannot stand in a scheme
+    try:
+        parts = urlsplit(scheme.replace("_", "-") + colon + rest)  # an underscore cannot stand in a scheme
+    except ValueError as error:
+        raise _no_address(error) from None
     kind = parts.scheme.replace("-", "_")
     if kind not in (CONNECTION_TYPE, *_SCHEMES):
         remedy = f"write it like {CONNECTION_TYPE.replace('_', '-')}://user:password@host:8080"
+        if not colon:  # what stands there may be a password
+            raise _misconfigured("the connection has no scheme", remedy)
         raise _misconfigured(f"a connection of the type {scheme!r} is none to Airflow's API", remedy)
     extra: dict[str, object] = dict(parse_qsl(parts.query))
     if "__extra__" in extra:
@@ -108,7 +117,7 @@ def find_login(environ: Mapping[str, str], *, address: str | None = None) -> Log
     try:
         is_whole = bool(urlsplit(address).username)
     except ValueError as error:
-        raise _misconfigured(f"{address!r} is no address: {error}", "write it like http://127.0.0.1:8080") from None
+        raise _no_address(error) from None
     if is_whole or not known:
         return login_of_text(address)
     kept = login_of_text(known)
@@ -131,7 +140,7 @@ def _of_json(text: str) -> Login:
     if kind in _SCHEMES:
         more.setdefault("scheme", kind)
     port = fields.get("port")
-    if port and not str(port).isdigit():
+    if port and not (str(port).isascii() and str(port).isdigit()):
         raise _misconfigured(f"its port {port!r} is no number", "write it like 8080")
     return login_of_parts(
         host=str(fields.get("host") or ""),
@@ -153,6 +162,12 @@ def _mapping(text: str) -> dict[str, object]:
             "the connection is no JSON object", "write it as a URI, or as Airflow's JSON of a connection"
         )
     return found
+
+
+def _no_address(error: ValueError) -> NotConfigured:
+    """Without the address itself, which may hold a password."""
+    remedy = "write it like http://127.0.0.1:8080, and what is no letter or digit of a password percent-encoded"
+    return _misconfigured(f"it is no address of Airflow's API: {error}", remedy)
 
 
 def _misconfigured(problem: str, remedy: str) -> NotConfigured:

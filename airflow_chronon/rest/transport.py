@@ -98,7 +98,11 @@ class Transport:
                 if answer.status_code < 500:
                     return answer.status_code, answer.text
                 problem = f"answers {answer.status_code}: {_detail(answer.text)}"
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except httpx.TimeoutException:
+                problem = f"does not answer within {TIMEOUT:g} seconds"
+                if attempt > 1:
+                    break  # it hangs; a third time would take another minute
+            except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
                 problem = f"does not answer ({error or type(error).__name__})"
             if attempt < TRIES:
                 self._pause(0.2 * attempt)
@@ -112,7 +116,7 @@ class Transport:
             if status >= 300:
                 raise self._refusal(f"logging in as {self._login.user!r} at {self._login.url}", status, text)
             token = self._json(text).get("access_token")
-            if not isinstance(token, str):
+            if not isinstance(token, str) or not (token.isascii() and token.isprintable()):
                 raise AirflowUnreachable(self._login.url, "gives no token", "is it an Airflow 3 api-server?")
             self._token = token
 
@@ -121,7 +125,7 @@ class Transport:
             return {}
         try:
             found = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if isinstance(found, dict):
             return found

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
+from airflow_chronon.core.instants import to_datetime
 from airflow_chronon.core.plan.copies import ConfCopy, copy_from_bytes
 from airflow_chronon.core.plan.facts import Deployment, StateFacts, Tombstone
 from airflow_chronon.core.plan.journal import JournalEntry, entry_from_json, entry_to_json
@@ -58,7 +59,7 @@ class StateFolder:
         return {dag_id: tombstone for dag_id, tombstone in found.items() if tombstone is not None}
 
     def read_tombstone(self, dag_id: str) -> Tombstone | None:
-        return self._read(f"tombstones/{dag_id}.json", lambda data: Tombstone(**json.loads(data)))
+        return self._read(f"tombstones/{dag_id}.json", _tombstone)
 
     def write_tombstone(self, dag_id: str, tombstone: Tombstone) -> None:
         self._write(f"tombstones/{dag_id}.json", json.dumps(asdict(tombstone)).encode())
@@ -90,7 +91,7 @@ class StateFolder:
 
     def read_archive(self, name: str) -> tuple[Json, ...] | None:
         """The lines of an archive; None when there is none."""
-        return self._read(name, lambda data: tuple(json.loads(line) for line in data.splitlines()))
+        return self._read(name, _archive)
 
     def archives(self, dag_id: str) -> tuple[str, ...]:
         """The names of the archives of a DAG id, oldest first."""
@@ -108,7 +109,7 @@ class StateFolder:
         data = self.files.read(f"{self.prefix}{path}")
         try:
             return None if data is None else reader(data)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             problem = f"{self.files.place}/{self.prefix}{path} is damaged: {error}"
             remedy = "restore it from a backup, or remove it"
             raise StateError(Fault("state", "[chronon] state_root", problem, remedy)) from error
@@ -129,6 +130,21 @@ def open_branches(root: str, *, branch: str | None = None) -> dict[tuple[str, st
             if branch is None or unquote(each) == branch:
                 found[unquote(bundle), unquote(each)] = StateFolder(files, f"{bundle}/{each}/")
     return found
+
+
+def _tombstone(data: bytes) -> Tombstone:
+    found = Tombstone(**json.loads(data))
+    to_datetime(found.since)  # raises for what is no instant
+    if not isinstance(found.archive, str):
+        raise TypeError("archive is no text")
+    return found
+
+
+def _archive(data: bytes) -> tuple[Json, ...]:
+    lines = tuple(json.loads(line) for line in data.splitlines())
+    if not all(isinstance(line, dict) and "kind" in line for line in lines):
+        raise ValueError("a line is no record")
+    return lines
 
 
 def _journal(data: bytes) -> dict[str, JournalEntry]:

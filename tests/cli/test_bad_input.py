@@ -16,6 +16,7 @@ from airflow_chronon.conf_root import MAX_CONF_BYTES, read_conf_root
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from tests.cli.command_line import DATA, Command, conf_text
+from tests.core.confs import group_by
 
 JUNE = ("--from", "2026-06-01", "--to", "2026-06-02")
 STAGING = "staging_queries/checkout/orders.daily_0200__1"
@@ -374,3 +375,28 @@ def test_random_values_at_random_places_give_messages_never_a_traceback(tmp_path
         )
         json.dumps(verdict_json(verdict, runs))
     assert {ConfPlan, RejectedConf} <= outcomes
+
+
+class TestOddPlaces:
+    def test_a_settings_file_that_never_ends_is_refused(self, command: Command, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "chronon.yaml")
+        answer = command("check", "--root", tmp_path)
+        assert answer.code == 1 and "it is no regular file" in answer.err
+
+    @pytest.mark.parametrize("root", ["a" * 5000, "a\0b"], ids=["too long", "a NUL"])
+    def test_a_root_that_is_no_path_is_one_sentence(self, command: Command, root: str) -> None:
+        answer = command("check", "--root", root)
+        assert answer.code == 1 and "cannot be read" in answer.err and "Traceback" not in answer.err
+
+    def test_settings_of_a_conf_that_nobody_can_read_reject_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "compiled" / "group_bys" / "t" / "g.x__1"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(group_by("t.g.x__1", customJson='{"airflow": {"enabled": false}')))
+        (verdict,) = read_conf_root(tmp_path, environ={}).judge().values()
+        assert isinstance(verdict, RejectedConf)
+        assert verdict.faults[0].field == "metaData.customJson"
+
+    def test_a_base_root_that_is_the_root_itself_is_told(self, tmp_path: Path) -> None:  # C24
+        (tmp_path / "chronon.yaml").write_text("branch: try\nbase_root: .\n")
+        found = read_conf_root(tmp_path, environ={})
+        assert any("it is the conf root itself" in fault.message for fault in found.problems)

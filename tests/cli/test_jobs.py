@@ -73,6 +73,27 @@ class TestCheck:
         assert answer.code == 1 and "env.PASSWORD" in answer.out + answer.err
         assert "12345678" not in answer.out + answer.err
 
+    @pytest.mark.parametrize(
+        "version", ["0x_", "0b_", "9" * 5000, "!!int abc", "!!timestamp 2026-99-01", '!!int ""', "!!bool x"]
+    )
+    def test_a_value_that_yaml_cannot_build_touches_no_other_job(
+        self, command: Command, jobs: Path, version: str
+    ) -> None:
+        write(jobs, "etl/odd.yaml", f"version: {version}\nrunner: {{argv: [run]}}\n")
+        found = command("check", "--root", jobs, "--format", "json").json
+        assert found["job/etl.hourly__1"]["status"] == "ok"
+        assert found["job/etl.odd"]["status"] == "rejected"
+
+    def test_linked_folders_are_read_and_links_that_lead_back_end(
+        self, command: Command, jobs: Path, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        elsewhere = tmp_path_factory.mktemp("elsewhere")
+        (elsewhere / "linked.yaml").write_text(HOURLY)
+        (jobs / "jobs" / "other").symlink_to(elsewhere)
+        (jobs / "jobs" / "etl" / "back").symlink_to(jobs / "jobs")
+        found = command("check", "--root", jobs, "--format", "json").json
+        assert set(found) == {"job/etl.hourly__1", "job/other.linked__1"}
+
     def test_only_files_at_their_place_are_jobs(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/README.md", "not a job")
         write(jobs, "etl/ingest.py", "print()")

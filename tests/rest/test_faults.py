@@ -162,3 +162,19 @@ def test_settings_that_the_server_does_not_show_are_none(stub: StubServer) -> No
     path = "/api/v2/config/section/scheduler/option/max_dagruns_per_loop_to_schedule"
     stub.reply(path, (200, {"sections": [{"name": "scheduler", "options": [{"key": "x", "value": "500"}]}]}))
     assert api(stub).config_value("scheduler", "max_dagruns_per_loop_to_schedule") == "500"
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, None, [1, 2], {"dags": None}, {"dags": [5]}, {"dags": [{"dag_id": 5}]}, "[" * 5000]
+)
+def test_an_answer_of_another_shape_is_one_sentence(stub: StubServer, answer: Any) -> None:
+    stub.reply(DAGS, (200, answer))
+    with pytest.raises(AirflowUnreachable, match="Is it an Airflow 3"):
+        api(stub).dags()
+
+
+def test_a_token_that_no_header_can_carry_is_no_token(stub: StubServer) -> None:
+    stub.reply("/auth/token", (201, {"access_token": "SECRET\u2603"}))
+    with pytest.raises(AirflowUnreachable, match="gives no token") as refused:
+        api(stub).dags()
+    assert "SECRET" not in str(refused.value)

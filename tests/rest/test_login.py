@@ -23,6 +23,8 @@ from airflow_chronon.rest.login import ENVIRONMENT_VARIABLE, Login, find_login, 
             '{"host": "https://h.example/below", "extra": "{\\"token\\": \\"t\\"}"}',
             Login("https://h.example/below", token="t"),
         ),
+        ('{"host": "http://a:b@h.example:1", "port": 2}', Login("http://h.example:1", "a", "b")),
+        ('{"host": "h", "extra": {"token": "from a file\\n"}}', Login("http://h", token="from a file")),
     ],
 )
 def test_a_connection_is_read_as_airflow_writes_it(text: str, expected: Login) -> None:
@@ -55,3 +57,21 @@ def test_the_address_of_the_command_line_wins_and_takes_the_environments_passwor
 
 def test_a_login_does_not_show_its_password() -> None:
     assert "secret" not in repr(Login("http://h", "admin", "secret", "secret-token"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:SECRET@h:8080",
+        "http://a:SECRET@[abc",
+        "chronon-airflow://a:SECRET@h:port",
+        '{"host": "http://a:SECRET@[abc"}',
+        '{"host": "h", "port": "²", "login": "a", "password": "SECRET"}',
+        '{"host": "h", "extra": {"token": "SECRET\\u2603"}}',
+    ],
+)
+def test_no_message_shows_a_password(text: str) -> None:
+    for attempt in (lambda: login_of_text(text), lambda: find_login({}, address=text)):
+        with pytest.raises(NotConfigured) as refused:
+            attempt()
+        assert "SECRET" not in str(refused.value) and refused.value.fault.remedy

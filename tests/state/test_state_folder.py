@@ -105,6 +105,41 @@ def test_a_damaged_file_is_named(files: StateFiles) -> None:
         state.journal()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"eras": []},
+        {"dag_id": 5},
+        {"first_seen": "x"},
+        {"gone": "x"},
+        {"owed": ["x", None]},
+        {"eras": [["x", True, None]]},
+    ],
+)
+def test_a_journal_with_values_of_other_types_is_damaged(files: StateFiles, damage: dict[str, object]) -> None:
+    plan, state = plan_of(staging_query("t.s.x__1")), StateFolder(files, "b/main/")
+    state.update_journal([journal_entry(plan, copy_of(plan), None, Seen(NOW))])
+    entry = json.loads(files.read("b/main/journal.json") or b"")[0]
+    files.write("b/main/journal.json", json.dumps([{**entry, **damage}]).encode())
+    with pytest.raises(StateError, match=r"journal\.json is damaged"):
+        state.journal()
+
+
+@pytest.mark.parametrize("since", ['"x"', "1e400", "999999999999999", "null"])
+def test_a_tombstone_of_no_time_is_damaged(files: StateFiles, since: str) -> None:
+    state = StateFolder(files, "b/main/")
+    files.write("b/main/tombstones/x.json", f'{{"since": {since}, "why": "", "by": ""}}'.encode())
+    with pytest.raises(StateError, match=r"x\.json is damaged"):
+        state.tombstones()
+
+
+@pytest.mark.parametrize("lines", [b"1\n2", b"{}", b"null", b"[" * 100000])
+def test_an_archive_of_other_lines_is_damaged(files: StateFiles, lines: bytes) -> None:
+    files.write("b/main/archive/x/1.jsonl", lines)
+    with pytest.raises(StateError, match=r"1\.jsonl is damaged"):
+        StateFolder(files, "b/main/").read_archive("archive/x/1.jsonl")
+
+
 def test_the_deployments_of_one_root_are_kept_apart(root: str) -> None:  # C24
     states = {branch: open_state(root, deployment=Deployment(branch, "git.main")) for branch in ("main", "a/b", "..")}
     for number, state in enumerate(states.values()):

@@ -88,7 +88,11 @@ def copy_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> ConfCopy
 
 def copy_from_bytes(data: bytes) -> ConfCopy:
     """Read a copy. Raises ValueError, KeyError or TypeError when it is damaged."""
-    return ConfCopy(**json.loads(data))
+    copy = ConfCopy(**json.loads(data))
+    texts = (copy.dag_id, copy.key, copy.family, copy.file, copy.table, copy.team)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(copy.content.get("document"), dict):
+        raise TypeError("a field is not of its type")
+    return copy
 
 
 def plan_of_copy(copy: ConfCopy) -> GoodPlan:

@@ -232,7 +232,13 @@ def entry_from_json(data: Mapping[str, Any]) -> JournalEntry:
     """Build an entry from its JSON. Raises ValueError, KeyError or TypeError when it is damaged."""
     eras = tuple(_era_from_json(*era) for era in data["eras"])
     owed = None if data["owed"] is None else Owed(*data["owed"])
-    return JournalEntry(**{**data, "eras": eras, "owed": owed})
+    entry = JournalEntry(**{**data, "eras": eras, "owed": owed})
+    texts = (entry.dag_id, entry.key, entry.family, entry.file, entry.table, entry.digest)
+    instants = [entry.first_seen, *(era.since for era in eras), *([] if owed is None else [owed.until])]
+    instants += [each for each in (entry.gone, entry.armed, entry.begins, entry.goes_on_after) if each is not None]
+    if not eras or not all(isinstance(text, str) for text in texts) or not all(type(each) is int for each in instants):
+        raise TypeError(f"the entry of {entry.dag_id!r} holds a value of another type")
+    return entry
 
 
 def _era_to_json(era: Era) -> list[Any]:
