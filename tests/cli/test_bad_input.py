@@ -241,7 +241,8 @@ class TestRoots:
         else:
             (root / "chronon.yaml").symlink_to(root / "nowhere")
         answer = command("check", "--root", root, "--format", "json")
-        assert (answer.code, answer.json) == (1, {}) and "cannot be read" in answer.err
+        told = "it is no regular file" if kind == "a folder" else "cannot be read"
+        assert (answer.code, answer.json) == (1, {}) and told in answer.err
 
 
 VALUES: tuple[Any, ...] = (
