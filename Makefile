@@ -18,7 +18,7 @@ demo: venv
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: venv
-	$(BIN)/python -m pytest -m "not soak" -n $(WORKERS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -m "not soak" -n $(WORKERS) $(ARGS)
 
 lint: venv
 	$(BIN)/ruff check .

@@ -5,26 +5,32 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from compile import ensure_compiler
 from local_airflow import MARK
 from sessions import end_processes
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
-INTEGRATION = ROOT / "tests" / "integration"
+USE_THE_COMPILER = ("tests/engine/test_argv.py", "tests/examples/test_compiled_output.py")
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tell pytest-xdist which tests share something slow, so that it is made once and ended after the last of them."""
-    for item in items:
-        if INTEGRATION in item.path.parents:
-            is_folder = item.path.parent != INTEGRATION  # the tests of a folder share one Airflow
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name if is_folder else item.path.stem))
-        elif "compiler" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("compiler"))
+class OneWorkerPerAirflow(LoadScopeScheduling):
+    """Keeps tests together that share something slow: the folders of ``tests/integration`` that share an Airflow, each
+    other file there, the tests of the compiler, and else the files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, folders = nodeid.partition("::")[0], Path(nodeid.partition("::")[0]).parts
+        if folders[:2] == ("tests", "integration"):
+            return "/".join(folders[:3])
+        return "compiler" if file in USE_THE_COMPILER else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneWorkerPerAirflow:
+    return OneWorkerPerAirflow(config, log)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
