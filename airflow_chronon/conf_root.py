@@ -36,7 +36,7 @@ from airflow_chronon.settings_file import (
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
 
-_CHECK_PLACE = "check the path and its permissions, or set [chronon] conf_root"
+_CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
 _NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*")
 _FOLDERS = {
     "group_bys": ConfType.GROUP_BY,
@@ -133,7 +133,7 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         )
         return ConfRoot(root, Settings(branch=branch or None), problems=(problem,), state=TreeState.UNREADABLE)
     if not is_there:
-        remedy = "create it, or set [chronon] conf_root"
+        remedy = "create it, or name another with --root or [chronon] conf_root"
         missing = Fault("input", "", f"there is no conf root {root}", remedy)
         return ConfRoot(root, Settings(branch=branch or None), problems=(missing,), state=TreeState.EMPTY)
     try:

@@ -54,7 +54,11 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
             Fault("input", "CONF", f"{text!r} is the name of {' and of '.join(found)}", "write type/name")
         )
     near = get_close_matches(text, [*verdicts, *by_name], n=3, cutoff=0.5)
-    remedy = f"did you mean {' or '.join(near)}?" if near else "airflow-chronon check lists what is there"
+    remedy = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else f"what is there is listed by airflow-chronon check --root {root}"
+    )
     raise ChrononError(Fault("input", "CONF", f"no conf is called {text!r}", remedy))
 
 

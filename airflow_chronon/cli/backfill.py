@@ -58,6 +58,8 @@ def backfill(options: argparse.Namespace) -> int:
         check_ready(server, replays, how)
         if not options.dry_run:
             code = _run(server, replays, how, started, wait=options.wait)
+    if server is None:
+        print("no connection names an Airflow: whether it would take these was not checked", file=sys.stderr)
     if as_json:
         print_json(_json(replays, started, dry_run=options.dry_run))
     return code
