@@ -22,6 +22,7 @@ from airflow_chronon.core.partition_states import Known, State, done_labels, par
 from airflow_chronon.core.replays import ConfReplay, Replay, Selection, select_starts, with_upstream
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.verdicts import GoodPlan, Verdict
+from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.rest.errors import AirflowError
 from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import ACTIVE_RUN_STATES
@@ -72,15 +73,9 @@ BACKFILL = Command(
         CONF,
         ROOT,
         *LABELS,
-        option(
-            "--missing",
-            dest="selection",
-            action="store_const",
-            const="missing",
-            help="not landed, or without a good run of the job (the default)",
-        ),
-        option("--failed", dest="selection", action="store_const", const="failed", help="whose newest run failed"),
-        option("--all", dest="selection", action="store_const", const="all", help="every partition of the range"),
+        option("--missing", action="store_true", help="not landed, or without a good run of the job (the default)"),
+        option("--failed", action="store_true", help="whose newest run failed"),
+        option("--all", action="store_true", help="every partition of the range"),
         option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
         option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time"),
         option("--backwards", action="store_true", help="newest first"),
@@ -97,7 +92,11 @@ BACKFILL = Command(
 
 
 def _of(options: argparse.Namespace) -> Selection:
-    return Selection(options.selection or Selection.MISSING.value)
+    chosen = [selection for selection in Selection if getattr(options, selection.value)]
+    if len(chosen) > 1:
+        given = " and ".join(f"--{each.value}" for each in chosen)
+        raise ChrononError(Fault("input", given, "each names other partitions", "give one of them"))
+    return chosen[0] if chosen else Selection.MISSING
 
 
 def _rows(

@@ -170,3 +170,8 @@ def test_a_number_of_runs_below_one_is_a_usage_error(place: Place, command: Comm
     assert answer.code == 2
     assert "from 1" in answer.err
     assert created(airflow) == []
+
+
+def test_two_selections_at_once_are_refused(command: Command, place: Place) -> None:
+    answer = backfill(command, place, *SPAN, "--failed", "--all", "--dry-run")
+    assert answer.code == 2 and "--failed and --all" in answer.err
