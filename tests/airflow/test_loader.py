@@ -191,7 +191,7 @@ class TestBadConfs:
 class TestNoConfRoot:
     def test_a_missing_one_is_no_dag_and_one_clear_message(self, tmp_path):
         assert build_dags(conf_root=tmp_path / "nowhere") == {}
-        with pytest.raises(ImportErrors, match=r"there is no conf root .*nowhere.*Create it, or set"):
+        with pytest.raises(ImportErrors, match=r"there is no conf root .*nowhere.*Create it, or name another"):
             raise_import_errors(conf_root=tmp_path / "nowhere")
 
     def test_an_empty_one_too(self, root):

@@ -313,7 +313,9 @@ class TestStop:
                 LocalRunner(str(warehouse)).run(make_job(self.ENDLESS), log)
         finally:
             signal.signal(signal.SIGUSR1, before)
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("chronon-local")]
+        assert not [
+            thread for thread in threading.enumerate() if thread.name.startswith("chronon-local") and thread.is_alive()
+        ]
         assert not (warehouse / "out.orders").exists() or os.listdir(warehouse / "out.orders") == []
 
     def test_a_stop_before_the_start_holds(self, warehouse, make_job):
