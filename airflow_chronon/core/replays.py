@@ -17,6 +17,7 @@ from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.outputs import tables_of
 from airflow_chronon.core.partition_states import PartitionRow, State
 from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.stretches import Stretch, stretches
 from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -27,15 +28,6 @@ class Selection(Enum):
     MISSING = "missing"  #: not landed in the catalog
     FAILED = "failed"  #: their newest run failed
     ALL = "all"
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Neighbouring partitions, both ends inclusive."""
-
-    first: Instant
-    last: Instant
-    labels: tuple[PartitionKey, ...]
 
 
 @dataclass(frozen=True)
@@ -58,13 +50,7 @@ class Replay:
     @property
     def stretches(self) -> tuple[Stretch, ...]:
         """The labels as contiguous ranges, oldest first."""
-        schedule, groups = self.schedule, list[list[Instant]]()
-        for start in self.starts:
-            if groups and schedule.end_of(groups[-1][-1]) == start:
-                groups[-1].append(start)
-            else:
-                groups.append([start])
-        return tuple(Stretch(each[0], each[-1], tuple(map(schedule.label, each))) for each in groups)
+        return stretches(self.starts, self.schedule)
 
 
 def select_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[Instant, ...]:

@@ -147,15 +147,15 @@ class _Applier:
         stretch, dag_id = action.stretch, action.dag_id
         note = f"Replayed by the reconciler: {WHY_OWED} (H13)."
         try:
-            if len(stretch.keys) == 1:
+            if len(stretch.labels) == 1:
                 # a name of its own: asked twice, Airflow refuses the second
-                key = stretch.keys[0]
+                key = stretch.labels[0]
                 self.server.trigger(dag_id, partition_key=key, note=note, run_id=f"manual__{in_run_id(key)}__owed")
                 return
             request = BackfillRequest(dag_id, stretch.first, stretch.last, Reprocess.NONE, action.max_active_runs)
             planned = self.server.plan_backfill(request)
-            if set(planned) != set(stretch.keys):
-                problem = f"Airflow would replay {len(planned)} partitions instead of {len(stretch.keys)}"
+            if set(planned) != set(stretch.labels):
+                problem = f"Airflow would replay {len(planned)} partitions instead of {len(stretch.labels)}"
                 raise LeftForNextTime(dag_id, problem, rule="H13")
             self.server.create_backfill(request)
         except Conflict as error:

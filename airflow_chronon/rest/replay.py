@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_fault, contract_key
 from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.labels import PartitionKey
-from airflow_chronon.core.replays import Replay, Stretch
+from airflow_chronon.core.replays import Replay
 from airflow_chronon.core.resolve import ConfPlan
+from airflow_chronon.core.stretches import Stretch
 from airflow_chronon.core.verdicts import GoodPlan
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.rest.errors import Conflict

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from airflow_chronon.core.plan.copies import ConfCopy
 from airflow_chronon.core.plan.journal import JournalEntry
-from airflow_chronon.core.plan.owed import Stretch
+from airflow_chronon.core.stretches import Stretch
 from airflow_chronon.errors import Fault
 
 

@@ -303,7 +303,7 @@ def _replays(facts: Facts, entry: JournalEntry, *, now: Instant) -> tuple[Journa
     steps: list[Action] = []
     backfills = 1 if entry.dag_id in facts.airflow.backfilling else 0
     for stretch in stretches:
-        backfills += len(stretch.keys) > 1
-        if len(stretch.keys) == 1 or backfills == 1:
+        backfills += len(stretch.labels) > 1
+        if len(stretch.labels) == 1 or backfills == 1:
             steps.append(Replay(entry.dag_id, stretch, plan.settings.max_active_runs))
     return replace(entry, owed=owed), steps

@@ -29,6 +29,7 @@ from airflow_chronon.core.plan.actions import (
     WaitForRuns,
 )
 from airflow_chronon.core.plan.journal import WHY_OWED, JournalEntry
+from airflow_chronon.core.stretches import Stretch
 from airflow_chronon.core.words import span
 from airflow_chronon.errors import Fault
 
@@ -69,8 +70,8 @@ def _lines(action: Action) -> Iterator[str]:
         case Unpause(dag_id=dag_id, why=why):
             yield f"unpause   {dag_id}: {why}"
         case Replay(dag_id=dag_id, stretch=stretch):
-            how = "one backfill" if len(stretch.keys) > 1 else "by its key"
-            yield f"replay    {dag_id}: {span(stretch.keys)}, {WHY_OWED}, {how} (H13)"
+            how = "one backfill" if len(stretch.labels) > 1 else "by its key"
+            yield f"replay    {dag_id}: {span(stretch.labels)}, {WHY_OWED}, {how} (H13)"
         case Hold(dag_ids=dag_ids, fault=fault):
             yield f"HOLD      {fault}"
             yield from (f"            would retire {dag_id}" for dag_id in dag_ids)
@@ -124,6 +125,6 @@ def _value(value: Any) -> Any:
         return [_value(each) for each in value]
     if hasattr(value, "value"):
         return value.value
-    if hasattr(value, "keys") and hasattr(value, "first"):
-        return list(value.keys)
+    if isinstance(value, Stretch):
+        return list(value.labels)
     return value if isinstance(value, str | int | bool) or value is None else str(value)

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from airflow_chronon.core.instants import Instant
 from airflow_chronon.core.interval_schedule import AnySchedule
-from airflow_chronon.core.labels import PartitionKey
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.journal import Owed
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Neighbouring partitions, both ends inclusive."""
-
-    first: Instant  #: start of the oldest
-    last: Instant  #: start of the newest
-    keys: tuple[PartitionKey, ...]
+from airflow_chronon.core.stretches import Stretch, stretches
 
 
 def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple[Owed | None, tuple[Stretch, ...]]:
@@ -49,14 +39,4 @@ def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple
     starts = sorted({start for run in missed for start in schedule.starts_of(run)} - covered)
     skip_to = schedule.catch_up.skip_to
     starts = [start for start in starts if skip_to is None or start >= skip_to]
-    return owed if starts else None, _stretches(starts, schedule)
-
-
-def _stretches(starts: Iterable[Instant], schedule: AnySchedule) -> tuple[Stretch, ...]:
-    groups: list[list[Instant]] = []
-    for start in starts:
-        if groups and schedule.end_of(groups[-1][-1]) == start:
-            groups[-1].append(start)
-        else:
-            groups.append([start])
-    return tuple(Stretch(group[0], group[-1], tuple(map(schedule.label, group))) for group in groups)
+    return owed if starts else None, stretches(starts, schedule)

@@ -9,7 +9,7 @@ from airflow_chronon.core.plan import actions
 from airflow_chronon.core.plan.copies import copy_of
 from airflow_chronon.core.plan.explain import action_in_words, explain_plan, plan_json
 from airflow_chronon.core.plan.journal import Seen, journal_entry
-from airflow_chronon.core.plan.owed import Stretch
+from airflow_chronon.core.stretches import Stretch
 from airflow_chronon.errors import Fault
 from tests.core.confs import at, plan_of, staging_query
 

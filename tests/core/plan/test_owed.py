@@ -57,7 +57,7 @@ def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]
 
 def owed_labels(of: ConfPlan, past: list[KnownRun]) -> list[tuple[str, ...]]:
     _, stretches = settle(Owed(NOW), of.runs, past)
-    return [stretch.keys for stretch in stretches]
+    return [stretch.labels for stretch in stretches]
 
 
 def labels(*hours: str) -> tuple[str, ...]:
@@ -104,8 +104,8 @@ class TestThreeHoursAtOne:
         while owed is not None:
             owed, stretches = settle(owed, of.runs, past)
             for stretch in stretches[:1]:
-                replayed += stretch.keys
-                past += ran(of, *stretch.keys, is_scheduled=False)
+                replayed += stretch.labels
+                past += ran(of, *stretch.labels, is_scheduled=False)
         assert replayed == [*labels("01-07-00", "01-10-00"), *labels("01-16-00")]
 
 
@@ -192,4 +192,4 @@ def test_replaying_what_is_owed_leaves_no_hole_within_the_cap(done: set[int], ca
     replayed = [(first - start) // HOUR for each in stretches for first in range(each.first, each.last + 1, HOUR)]
     missed = [number for number in range(newest) if number not in done]
     assert replayed == (missed if cap is None else missed[-cap:])
-    assert [key for each in stretches for key in each.keys] == [hourly.spec.label(start + n * HOUR) for n in replayed]
+    assert [key for each in stretches for key in each.labels] == [hourly.spec.label(start + n * HOUR) for n in replayed]
