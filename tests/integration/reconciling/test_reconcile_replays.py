@@ -26,6 +26,9 @@ TWO_DAYS_AGO, WEEKS_AGO = TODAY - 2 * DAY, TODAY - 24 * DAY
         pytest.param("skips__1", THREE_HOURLY, TWO_DAYS_AGO, {"skip_to_date": iso(TODAY - DAY)}, id="3h@1h, skipping"),
         pytest.param("weekly__1", WEEKLY, WEEKS_AGO, {}, id="weekly, from the start"),
         pytest.param("weekly_capped__1", WEEKLY, WEEKS_AGO, {"max_catchup_runs": 1}, id="weekly, capped"),
+        pytest.param(
+            "weekly_skips__1", WEEKLY, WEEKS_AGO, {"skip_to_date": iso(TODAY - 16 * DAY)}, id="weekly, skipping"
+        ),
     ],
 )
 def test_a_flip_replays_what_was_missed_and_nothing_else(
@@ -57,6 +60,9 @@ def test_a_flip_replays_what_was_missed_and_nothing_else(
     ("name", "conf", "start", "bounds"),
     [
         pytest.param("late__1", THREE_HOURLY, TWO_DAYS_AGO, {}, id="3h@1h"),
+        pytest.param(
+            "late_skips__1", THREE_HOURLY, TWO_DAYS_AGO, {"skip_to_date": iso(TODAY - DAY)}, id="3h@1h, skipping"
+        ),
         pytest.param("weekly_late__1", WEEKLY, WEEKS_AGO, {"max_catchup_runs": 2}, id="weekly, capped"),
     ],
 )
@@ -76,7 +82,8 @@ def test_a_new_schedule_with_a_past_start_catches_up_by_itself(
     newest = {id(THREE_HOURLY): newest_three_hours(), id(WEEKLY): last_sunday()}[id(conf)]
     wait_until(lambda: newest in keys(), timeout=240, why="the newest partition has its run")
     capped_days = 7 * (int(str(bounds.get("max_catchup_runs", 10))) - 1)
-    before = missed(conf, start, {}, before=newest)
+    skipping = {name: value for name, value in bounds.items() if name == "skip_to_date"}
+    before = missed(conf, start, skipping, before=newest)
     fires = before if conf is THREE_HOURLY else before[-capped_days:][6::7]  # a scheduled weekly run is one run
     assert keys() == [*fires, newest]
     assert "replay " not in here.reconcile("--dry-run").stdout
