@@ -70,11 +70,12 @@ class Deployment:
 
     def wait_for_dags(self, *confs: CompiledConf) -> None:
         wanted = {conf.dag_id for conf in confs}
-        wait_until(
-            lambda: wanted <= {dag["dag_id"] for dag in self.real.api.dags()},
-            timeout=90,
-            why=f"the dropped confs become DAGs: {sorted(wanted)}",
-        )
+
+        def are_there() -> bool:
+            self.real.server.check_alive()
+            return wanted <= {dag["dag_id"] for dag in self.real.api.dags()}
+
+        wait_until(are_there, timeout=90, why=f"the dropped confs become DAGs: {sorted(wanted)}")
 
     def withdraw(self, *confs: CompiledConf) -> None:
         """Take confs away, and hold their schedules until Airflow notices."""
@@ -85,6 +86,17 @@ class Deployment:
             except ApiError as error:
                 if error.status != 404:  # it never became a DAG
                     raise
+
+    def abandon(self, *confs: CompiledConf) -> None:
+        """Withdraw confs and end what runs of them.
+
+        They are not deleted: Airflow's dag-processor ends for good when a DAG goes while it stores a parse of it.
+        """
+        self.withdraw(*confs)
+        for conf in confs:
+            for state in ("running", "queued"):
+                for run in self.real.api.runs(conf.dag_id, state=state):
+                    self.real.api.mark_run(run, "failed")
 
     # partitions
 

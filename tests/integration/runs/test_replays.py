@@ -29,8 +29,7 @@ def replays(deployment: Deployment) -> Iterator[Deployment]:
         lambda: len(api.tasks(WAITING.dag_id, state="deferred")) == 50, timeout=120, why="fifty runs wait for labels"
     )
     yield deployment
-    deployment.withdraw(REPLAYED, WAITING)
-    api.delete_dag(WAITING.dag_id)
+    deployment.abandon(REPLAYED, WAITING)
 
 
 def _wait_until_over(deployment: Deployment, *, count: int) -> None:
