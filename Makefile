@@ -31,6 +31,7 @@ check: lint
 
 soak: venv
 	$(BIN)/python -m pytest -m soak $(ARGS)
+	CHRONON_TEST_DATABASE=postgresql $(MAKE) test ARGS="tests/integration $(ARGS)"
 
 bench: venv
 	$(BIN)/python bench/dags.py

@@ -51,6 +51,7 @@ class Load:
     slots: int  #: its ``max_active_runs``
     others: int
     pending: int  #: its ``max_pending_runs``
+    workers: int  #: Airflow's ``parallelism``
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,10 @@ def running(load: Load) -> Iterator[AirflowApi]:
         plans = read_conf_root(root, environ=os.environ).facts().plans.values()
         state = open_state(str(home / "chronon_state"), deployment=facts.Deployment("main", "dags-folder"))
         seen = Seen(int(time.time()))
+        settings = {**SETTINGS, "AIRFLOW__CORE__PARALLELISM": str(load.workers)}
         state.update_journal([journal_entry(plan, copy_of(plan), None, seen) for plan in plans])
         with (
-            LocalAirflow(home=home, dags=dags, settings=SETTINGS) as server,
+            LocalAirflow(home=home, dags=dags, settings=settings) as server,
             AirflowApi(url=server.url, user=USER, password=server.password) as api,
         ):
             (dags / "chronon.py").write_text(LOADER)
@@ -161,9 +163,12 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--others", type=int, default=20)
     parser.add_argument("--pending", type=int, default=64)
+    parser.add_argument(
+        "--workers", type=int, default=32, help="how many tasks Airflow runs at once; 32 is its default"
+    )
     parser.add_argument("--timeout", type=float, default=1200)
     options = parser.parse_args()
-    load = Load(options.missed, options.slots, options.others, options.pending)
+    load = Load(options.missed, options.slots, options.others, options.pending, options.workers)
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}")
     with running(load) as api:
         print(drain(api, load, timeout=options.timeout))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_api import AirflowApi
-from local_airflow import USER, LocalAirflow
+from local_airflow import HOST, USER, LocalAirflow
+
+from tests.integration.postgres_server import postgres_server
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +29,10 @@ class RealAirflow:
 
 @contextlib.contextmanager
 def run_real_airflow(*, base: Path, settings: Mapping[str, str] | None = None) -> Iterator[RealAirflow]:
-    """Run an Airflow below ``base``, whose DAGs start unpaused and whose files are parsed every 3 seconds."""
+    """Run an Airflow below ``base``, whose DAGs start unpaused and whose files are parsed every 3 seconds.
+
+    Its database is a SQLite file, or a PostgreSQL server of its own when ``CHRONON_TEST_DATABASE`` says ``postgresql``.
+    """
     dags, warehouse = base / "dags", base / "warehouse"
     conf_root = dags / "chronon"
     for folder in (conf_root, warehouse):
@@ -41,7 +47,17 @@ def run_real_airflow(*, base: Path, settings: Mapping[str, str] | None = None) -
         **(settings or {}),
     }
     with (
-        LocalAirflow(home=base / "home", dags=dags, settings=chosen) as server,
+        _database() as database,
+        LocalAirflow(home=base / "home", dags=dags, settings=chosen, database=database) as server,
         AirflowApi(url=server.url, user=USER, password=server.password) as api,
     ):
         yield RealAirflow(server=server, api=api, dags=dags, conf_root=conf_root, warehouse=warehouse)
+
+
+@contextlib.contextmanager
+def _database() -> Iterator[str | None]:
+    if os.environ.get("CHRONON_TEST_DATABASE") != "postgresql":
+        yield None
+        return
+    with postgres_server() as server:
+        yield f"postgresql+psycopg2://{server.user}:{server.password}@{HOST}:{server.port}/{server.database}"
