@@ -122,7 +122,11 @@ def _settings(server: AirflowServer) -> AirflowSettings:
         text = server.config_value(section, option)
         return int(text) if text is not None and text.isdigit() else None
 
-    return AirflowSettings(number("scheduler", "max_dagruns_per_loop_to_schedule"), number("triggerer", "capacity"))
+    return AirflowSettings(
+        max_dagruns_per_loop=number("scheduler", "max_dagruns_per_loop_to_schedule"),
+        triggerer_capacity=number("triggerer", "capacity"),
+        parallelism=number("core", "parallelism"),
+    )
 
 
 def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, str]:

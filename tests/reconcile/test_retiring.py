@@ -430,7 +430,7 @@ def test_an_idle_reconcile_asks_airflow_the_same_however_many_dags_there_are() -
         world.airflow.calls.clear()
         world.reconcile()
         asked.append(len(world.airflow.calls))
-    assert asked == [3, 3]  # the listing and two settings
+    assert asked == [4, 4]  # the listing and three settings
 
 
 def test_a_branch_that_is_given_up_goes_with_its_runs_and_its_tables_are_free() -> None:  # C24

@@ -153,6 +153,7 @@ class AirflowSettings:
 
     max_dagruns_per_loop: int | None = None
     triggerer_capacity: int | None = None
+    parallelism: int | None = None  #: tasks at once, of all DAGs
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from airflow_chronon.core.resolve import RejectedConf
 from airflow_chronon.errors import Fault
 
 ENOUGH_RUNS_PER_LOOP = 100  #: with Airflow's default of 20, replays starve while 20 runs wait for data
-TABLES_NAMED = 5  #: of those that two branches write
+NAMED = 5  #: of many names in one report
 
 
 def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, state: StateFacts) -> Iterator[Report]:
@@ -55,9 +55,7 @@ def _shared_tables(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
         if other is not None:
             shared[other].add(plan.conf.table)
     for other, tables in sorted(shared.items()):
-        more = len(tables) - TABLES_NAMED
-        named = ", ".join(sorted(tables)[:TABLES_NAMED]) + (f" and {more} more" if more > 0 else "")
-        problem = f"it writes {len(tables)} of the tables of this branch too: {named}"
+        problem = f"it writes {len(tables)} of the tables of this branch too: {_named(sorted(tables))}"
         remedy = "give one of the branches an output namespace of its own"
         yield Report(Severity.WARNING, Fault("C24", "", problem, remedy), f"branch {other}")
 
@@ -74,6 +72,8 @@ def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report
     if capacity is not None and waits > capacity:
         problem = f"one run of every DAG waits for {waits} tables, and a triggerer holds {capacity} triggers"
         yield _setting("[triggerer] capacity", problem, "raise it, or run more triggerers")
+    if settings.parallelism is not None:
+        yield from _greedy(tree, settings.parallelism)
     for dag_id, plan in sorted(tree.plans.items()):
         own = plan.settings
         if own.max_pending_runs < own.max_active_runs:
@@ -81,6 +81,22 @@ def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report
                 f"max_pending_runs is {own.max_pending_runs}, so max_active_runs {own.max_active_runs} is never reached"
             )
             yield _setting("max_pending_runs", problem, "set it well above max_active_runs", conf=dag_id)
+
+
+def _greedy(tree: TreeFacts, parallelism: int) -> Iterator[Report]:
+    """Schedules that make others late while they catch up (H17)."""
+    plans = sorted(tree.plans.items())
+    found = [dag_id for dag_id, p in plans if p.settings.catchup and p.settings.max_active_runs * 2 >= parallelism]
+    if found:
+        problem = (
+            f"it is {parallelism}, and half of that or more may go to the catch-up of {_named(found)}: others wait"
+        )
+        yield _setting("[core] parallelism", problem, "raise it, or lower their max_active_runs")
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _setting(field: str, problem: str, remedy: str, *, conf: str = "") -> Report:

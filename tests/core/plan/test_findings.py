@@ -38,7 +38,7 @@ def reports(
 
 
 def test_there_is_nothing_to_say_of_a_good_tree() -> None:
-    assert reports(airflow=AirflowFacts(settings=AirflowSettings(500, 1000))) == []
+    assert reports(airflow=AirflowFacts(settings=AirflowSettings(500, 1000, 32))) == []
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,20 @@ def test_there_is_nothing_to_say_of_a_good_tree() -> None:
 def test_airflow_settings_that_will_hurt(settings: AirflowSettings, field: str) -> None:
     (report,) = reports(airflow=AirflowFacts(settings=settings))
     assert (report.severity, report.fault.field) == (Severity.WARNING, field)
+
+
+@pytest.mark.parametrize(
+    ("slots", "catchup", "warns"), [(15, True, False), (16, True, True), (16, False, False)], ids=str
+)
+def test_a_schedule_that_may_hold_up_all_others_while_it_catches_up(slots: int, catchup: bool, warns: bool) -> None:
+    found = reports(
+        airflow=AirflowFacts(settings=AirflowSettings(parallelism=32)),
+        max_active_runs=slots,
+        catchup=catchup,
+        start_date="2026-06-01",
+    )  # H17
+    assert [report.fault.field for report in found] == ["[core] parallelism"] * warns
+    assert all("staging_query.t.s.x__1" in report.fault.message for report in found)
 
 
 def test_a_pending_run_limit_that_is_narrower_than_the_work_slots() -> None:
