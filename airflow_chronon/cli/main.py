@@ -10,7 +10,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
 from airflow_chronon import __version__
@@ -21,15 +21,17 @@ from airflow_chronon.cli.partitions import PARTITIONS
 from airflow_chronon.cli.plan import BASE, PLAN, RECONCILE, show_differences
 from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root, print_json, report_problems
 from airflow_chronon.cli.run import RUN
-from airflow_chronon.cli.text import check_text, explain_text
+from airflow_chronon.cli.text import Explained, check_text, explain_text
+from airflow_chronon.core.instants import parse_instant
+from airflow_chronon.core.interval_schedule import AnySchedule
 from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.job_schedule import JobRun
 from airflow_chronon.core.report import verdict_json
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf
-from airflow_chronon.core.runs import Run
+from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
 from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import ChrononError
 from airflow_chronon.selection import select
+
+FAR = parse_instant("2199-12-31")  #: where looking for the next run ends
 
 
 def check(options: argparse.Namespace) -> int:
@@ -61,11 +63,9 @@ def explain(options: argparse.Namespace) -> int:
     root = open_root(options.root)
     judged = root.judge()
     verdicts = select(judged, options.conf if judged or not root.problems else (), root.path)
-    shown: dict[str, tuple[Verdict, tuple[Run | JobRun, ...] | None]] = {}
-    for key, verdict in verdicts.items():
-        shown[key] = (verdict, _runs(verdict, options))
+    shown = {key: _explained(verdict, options) for key, verdict in verdicts.items()}
     if options.format == "json":
-        print_json({key: verdict_json(verdict, runs) for key, (verdict, runs) in shown.items()})
+        print_json({key: verdict_json(each.verdict, each.runs) for key, each in shown.items()})
     else:
         print(explain_text(shown))
     report_problems(root)
@@ -134,24 +134,22 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _runs(verdict: Verdict, options: argparse.Namespace) -> tuple[Run | JobRun, ...] | None:
-    """The runs that were asked for; None for what is not deployed."""
-    if isinstance(verdict, JobPlan):
-        return tuple(_job_runs(verdict, options))
-    if not isinstance(verdict, ConfPlan):
-        return None
+def _explained(verdict: Verdict, options: argparse.Namespace) -> Explained:
+    """The runs that were asked for, and the first one after them."""
+    if isinstance(verdict, RejectedConf | OtherEnvironment):
+        return Explained(verdict, None)
+    schedule: AnySchedule | None = verdict.schedule if isinstance(verdict, JobPlan) else verdict.runs
+    if schedule is None:
+        return Explained(verdict, ())
     if options.start is not None:
-        return tuple(verdict.runs.runs_between(options.start, options.end))
-    last = None if options.after == NEW else verdict.runs.last_run(options.after)
-    return tuple(verdict.runs.missed(last.end if last else None, options.now))
-
-
-def _job_runs(plan: JobPlan, options: argparse.Namespace) -> Iterator[JobRun]:
-    if plan.schedule is None:
-        return iter(())
-    if options.start is not None:
-        return plan.schedule.runs_between(options.start, options.end)
-    return plan.schedule.missed(None if options.after == NEW else options.after, options.now)
+        runs = tuple(schedule.runs_between(options.start, options.end))
+        return Explained(verdict, runs, None if runs else next(schedule.runs_between(options.end, FAR), None))
+    last_end = None if options.after == NEW else options.after
+    if isinstance(verdict, ConfPlan) and last_end is not None:  # LAST is a fire, a conf's runs follow their ends
+        last = verdict.runs.last_run(last_end)
+        last_end = last.end if last else None
+    runs = tuple(schedule.missed(last_end, options.now))
+    return Explained(verdict, runs, None if runs else schedule.next_run(last_end, options.now))
 
 
 if __name__ == "__main__":

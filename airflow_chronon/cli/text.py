@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.instants import iso
+from airflow_chronon.core.interval_schedule import AnySchedule
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.job_schedule import JobRun
 from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
@@ -44,18 +46,28 @@ def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:
     return "\n".join(lines)
 
 
-def explain_text(shown: Mapping[str, tuple[Verdict, Sequence[Run | JobRun] | None]]) -> str:
+@dataclass(frozen=True)
+class Explained:
+    """A conf or job with the runs that were asked for; None for what is not deployed."""
+
+    verdict: Verdict
+    runs: Sequence[Run | JobRun] | None
+    next_run: Run | JobRun | None = None  #: the first one after what was asked for
+
+
+def explain_text(shown: Mapping[str, Explained]) -> str:
     """Per conf: what it is, then a table of its runs with what each of them waits for."""
-    return "\n\n".join(_explain_one(key, verdict, runs or ()) for key, (verdict, runs) in shown.items())
+    return "\n\n".join(_explain_one(key, each) for key, each in shown.items())
 
 
-def _explain_one(key: str, verdict: Verdict, runs: Sequence[Run | JobRun]) -> str:
+def _explain_one(key: str, shown: Explained) -> str:
+    verdict, runs = shown.verdict, shown.runs or ()
     if isinstance(verdict, RejectedConf):
         return "\n".join([f"{key}: rejected", *(f"  {fault}" for fault in verdict.faults)])
     if isinstance(verdict, OtherEnvironment):
         return f"{key}: other environment"
     if isinstance(verdict, JobPlan):
-        return _explain_job(key, verdict, runs)
+        return _explain_job(key, verdict, shown)
     crons = ", ".join(f"{mode.value} {of.schedule.text!r}" for mode, of in verdict.runs.modes.items()) or "no schedule"
     lines = [f"{key}: grid {verdict.spec.grid}, {crons}, DAG {verdict.dag_id}"]
     rows = [("fire", "partition", "mode", "writes", "waits for")] if runs else []
@@ -65,7 +77,7 @@ def _explain_one(key: str, verdict: Verdict, runs: Sequence[Run | JobRun]) -> st
             waits = "; ".join(wait_in_words(wait) for wait in verdict.mode_waits(mode, of.window)) or "nothing"
             key_text = verdict.runs.key_of(run) if number == 0 else ""
             rows.append((iso(of.fire), key_text, mode.value, span(labels), waits))
-    lines += [f"  {line}" for line in columns(rows)] or ["  no runs"]
+    lines += [f"  {line}" for line in columns(rows) or [_no_runs(verdict.runs, shown)]]
     return "\n".join(lines)
 
 
@@ -75,12 +87,24 @@ def _fires(plan: JobPlan) -> str:
     return plan.schedule.cron.text if plan.schedule.enabled else f"{plan.schedule.cron.text} (off)"
 
 
-def _explain_job(key: str, plan: JobPlan, runs: Sequence[Run | JobRun]) -> str:
+def _explain_job(key: str, plan: JobPlan, shown: Explained) -> str:
+    runs = shown.runs or ()
     cron = "runs by hand only" if plan.schedule is None else f"cron {plan.schedule.cron.text!r}"
     rows = [("fire", "logical date", "window")] if runs else []
     rows += [(iso(run.fire), run.key, str(run.window)) for run in runs if isinstance(run, JobRun)]
-    lines = [f"{key}: {cron}, DAG {plan.dag_id}", *(f"  {line}" for line in columns(rows) or ["no runs"])]
+    lines = [f"{key}: {cron}, DAG {plan.dag_id}"]
+    lines += [f"  {line}" for line in columns(rows) or [_no_runs(plan.schedule, shown)]]
     return "\n".join(lines)
+
+
+def _no_runs(schedule: AnySchedule | None, shown: Explained) -> str:
+    """Why there is nothing to show."""
+    if schedule is None or not schedule.is_on:
+        return "no runs: the schedule is off" if schedule is not None else "no runs"
+    if shown.next_run is not None:
+        return f"no runs; the next one fires {iso(shown.next_run.fire)}"
+    end = schedule.catch_up.end
+    return "no runs, and none later" + (f": the schedule ends {iso(end)}" if end is not None else "")
 
 
 def columns(rows: Sequence[tuple[str, ...]]) -> list[str]:

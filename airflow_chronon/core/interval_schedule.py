@@ -49,6 +49,9 @@ class IntervalSchedule(Protocol[RunT]):
     def first_after(self, end: Instant, /) -> RunT | None:
         """The first run after ``end`` that the skip date keeps."""
 
+    def runs_between(self, start: Instant, end: Instant, /) -> Iterator[RunT]:
+        """Every run whose first fire lies in ``[start, end)``, oldest first."""
+
     def missed(self, last_end: Instant | None, now: Instant, /) -> Iterator[RunT]:
         """Every run that is created at ``now``, oldest first."""
 

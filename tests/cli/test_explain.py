@@ -37,6 +37,14 @@ class TestRuns:
         assert out.startswith(f"{THREE_HOUR}: grid 3h@1h, backfill '15 1-22/3 * * *'")
         assert "2026-06-01T04:15:00Z  2026-06-01-01-00" in out
 
+    def test_no_runs_are_explained(self, command: Command) -> None:
+        key, gap = (
+            "staging_query/checkout.orders.hourly_rollup__1",
+            ("--from", "2026-06-01T03:15", "--to", "2026-06-01T03:20"),
+        )
+        out = command("explain", key, "--root", DATA / "main", *gap).out
+        assert out.splitlines()[1] == "  no runs; the next one fires 2026-06-01T04:10:00Z"
+
     def test_without_a_name_every_conf_is_explained(self, command: Command) -> None:
         shown = command("explain", "--root", DATA / "main", *JUNE, "--format", "json").json
         checked = command("check", "--root", DATA / "main", "--format", "json").json

@@ -183,6 +183,40 @@ class TestExplain:
             answer = command("explain", "by_hand", "--root", jobs, *span)
             assert answer.code == 0 and "runs by hand only" in answer.out and "no runs" in answer.out
 
+    @pytest.mark.parametrize(
+        ("more", "asked", "said"),
+        [
+            pytest.param(
+                "",
+                "--from 2026-06-03T10:10 --to 2026-06-03T10:20",
+                "; the next one fires 2026-06-03T11:00:00Z",
+                id="between fires",
+            ),
+            pytest.param(
+                "",
+                "--after 2026-06-03T10:00 --now 2026-06-03T10:20",
+                "; the next one fires 2026-06-03T11:00:00Z",
+                id="nothing due",
+            ),
+            pytest.param(
+                "",
+                "--from 2025-06-03 --to 2025-06-04",
+                "; the next one fires 2026-01-01T01:00:00Z",
+                id="before the start",
+            ),
+            pytest.param(", enabled: false", "--from 2026-06-03 --to 2026-06-04", ": the schedule is off", id="off"),
+            pytest.param(
+                ", end_time: 2026-05-01",
+                "--from 2026-06-03 --to 2026-06-04",
+                ", and none later: the schedule ends 2026-05-01T00:00:00Z",
+                id="over",
+            ),
+        ],
+    )
+    def test_no_runs_are_explained(self, command: Command, jobs: Path, more: str, asked: str, said: str) -> None:
+        write(jobs, "etl/hourly.yaml", HOURLY.replace("2026-01-01", f"2026-01-01{more}"))
+        assert command("explain", "hourly", "--root", jobs, *asked.split()).out.splitlines()[1:] == [f"  no runs{said}"]
+
 
 class TestBranches:
     def test_a_branch_deploys_only_the_jobs_that_differ(self, tmp_path: Path) -> None:  # C24
