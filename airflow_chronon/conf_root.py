@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
+from airflow_chronon.core.idle_overrides import idle_overrides
 from airflow_chronon.core.job_document import Job
 from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
 from airflow_chronon.core.plan.copies import family_of
@@ -81,6 +82,12 @@ class ConfRoot:
         """The jobs that this branch deploys."""
         return tuple(job for job in self.jobs if job.file not in self.unchanged_jobs)
 
+    def idle_overrides(self) -> tuple[Fault, ...]:
+        """The overrides that are for nothing; none while there are files that nobody can read: they may be for those."""
+        if self.unreadable or self.state is not TreeState.WHOLE:
+            return ()
+        return idle_overrides(self.settings, self.confs, self.jobs, branch=self.branch, file=SETTINGS_FILE)
+
     def judge(self, *, wanted: str | None = None) -> dict[str, Verdict]:
         """The verdict on every conf and job, by ``type/name``, in a fixed order; unreadable files included.
 
@@ -114,6 +121,7 @@ class ConfRoot:
             ),
             state=self.state,
             problems=self.problems,
+            warnings=self.idle_overrides(),
         )
 
 

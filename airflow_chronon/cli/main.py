@@ -43,6 +43,8 @@ def check(options: argparse.Namespace) -> int:
     else:
         print(check_text(root, verdicts))
     report_problems(root)
+    for odd in root.idle_overrides():
+        print(f"warning: {odd}", file=sys.stderr)
     bad = any(isinstance(verdict, RejectedConf) for verdict in verdicts.values())
     if options.base is not None:
         with contextlib.redirect_stdout(sys.stderr):  # stdout holds the verdicts

@@ -85,6 +85,7 @@ class TreeFacts:
 
     state: TreeState
     problems: tuple[Fault, ...] = ()
+    warnings: tuple[Fault, ...] = ()  #: what is odd and keeps nothing from being deployed
     plans: Mapping[str, GoodPlan] = field(default_factory=dict)  #: the good ones
     ids: frozenset[str] = frozenset()  #: every DAG id that a conf or job of the tree stands for, whatever its verdict
     keys: frozenset[str] = frozenset()  #: ``type/name`` and files of the confs that are not good: they count as present
@@ -116,6 +117,7 @@ def tree_facts(
     unchanged: Iterable[str] = (),
     state: TreeState = TreeState.WHOLE,
     problems: tuple[Fault, ...] = (),
+    warnings: tuple[Fault, ...] = (),
 ) -> TreeFacts:
     """Good, rejected, unreadable and other-environment confs, and jobs: all of them are present (C23).
 
@@ -138,6 +140,7 @@ def tree_facts(
     return TreeFacts(
         state=state,
         problems=problems,
+        warnings=warnings,
         plans=plans,
         ids=frozenset((*plans, *map(id_of, readable), *map(id_of_job, readable_jobs))),
         bad=tuple(bad),

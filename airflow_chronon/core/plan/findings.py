@@ -21,6 +21,8 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
     for problem in tree.problems:
         # an empty tree is held, or someone confirmed it; one that cannot be read stays wrong
         yield Report(Severity.ERROR if tree.state is TreeState.UNREADABLE else Severity.WARNING, problem)
+    for odd in tree.warnings:
+        yield Report(Severity.WARNING, odd)
     for bad in tree.bad:
         fires = "; its DAG fires no more until it is mended" if _is_deployed(bad, state) else ""
         fault = replace(bad.faults[0], message=f"{bad.faults[0].message}{fires}")

@@ -67,6 +67,11 @@ def test_a_schedule_that_may_hold_up_all_others_while_it_catches_up(slots: int, 
     assert all("staging_query.t.s.x__1" in report.fault.message for report in found)
 
 
+def test_what_is_odd_in_the_settings_file_is_a_warning() -> None:
+    odd = Fault("settings", "chronon.yaml overrides[0]", "'x' matches no conf and no job", "mend it")
+    assert reports(tree=TreeFacts(TreeState.WHOLE, warnings=(odd,))) == [Report(Severity.WARNING, odd)]
+
+
 def test_a_pending_run_limit_that_is_narrower_than_the_work_slots() -> None:
     (report,) = reports(max_pending_runs=2)
     assert report.fault.field == "max_pending_runs" and report.conf == "staging_query.t.s.x__1"
