@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -44,12 +45,11 @@ with DAG("sleeper", schedule=None, start_date=datetime(2026, 1, 1)):
 
 
 def test_every_socket_is_on_the_loopback_interface(real_airflow: RealAirflow) -> None:
-    listening = [
-        connection.laddr.ip
-        for process in processes_marked(variable=MARK, value=str(real_airflow.server.home))
-        for connection in process.net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    ]
+    listening: list[str] = []
+    for process in processes_marked(variable=MARK, value=str(real_airflow.server.home)):
+        with contextlib.suppress(psutil.NoSuchProcess):  # a parse or a task may end meanwhile
+            found = process.net_connections("inet")
+            listening += [each.laddr.ip for each in found if each.status == psutil.CONN_LISTEN]
     assert listening and set(listening) == {HOST}
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from airflow_api import wait_until
 from local_airflow import Component
+from sqlalchemy import create_engine, text
 
 from tests.integration.compiled_confs import CompiledConf, group_by, staging_query
 from tests.integration.deployment import Deployment
@@ -49,8 +48,12 @@ def _versions(deployment: Deployment, conf: CompiledConf) -> list[int]:
 
 def _hashes(deployment: Deployment) -> dict[str, str]:
     """The newest hash of each DAG, from where the API does not tell."""
-    with closing(sqlite3.connect(f"file:{deployment.real.server.home / 'airflow.db'}?mode=ro", uri=True)) as database:
-        rows = database.execute("SELECT dag_id, dag_hash FROM serialized_dag ORDER BY created_at").fetchall()
+    engine = create_engine(deployment.real.server.environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"])
+    try:
+        with engine.connect() as database:
+            rows = database.execute(text("SELECT dag_id, dag_hash FROM serialized_dag ORDER BY created_at")).all()
+    finally:
+        engine.dispose()
     return {dag_id: found for dag_id, found in rows if dag_id in {conf.dag_id for conf in CONFS}}
 
 
