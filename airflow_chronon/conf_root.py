@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 import stat
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from airflow_chronon.conf_files import compiled_tree, read_confs, without_doubles
 from airflow_chronon.core.conf import Conf, ConfKey
-from airflow_chronon.core.documents import ConfType, Environment, read_document
 from airflow_chronon.core.idle_overrides import idle_overrides
 from airflow_chronon.core.job_document import Job
 from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
@@ -25,25 +22,15 @@ from airflow_chronon.core.tree import ConfTree
 from airflow_chronon.core.verdicts import Verdict
 from airflow_chronon.errors import Fault, Rejected
 from airflow_chronon.job_files import read_jobs
-from airflow_chronon.reading import files_below
 from airflow_chronon.settings_file import (
     SETTINGS_FILE,
     backend_faults,
     cannot_read,
-    read_bytes,
     read_settings_file,
     runner_faults,
 )
 
-MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
-
 _CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
-_NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*")
-_FOLDERS = {
-    "group_bys": ConfType.GROUP_BY,
-    "joins": ConfType.JOIN,
-    "staging_queries": ConfType.STAGING_QUERY,
-}
 
 
 @dataclass(frozen=True)
@@ -152,13 +139,13 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         settings = settings.model_copy(update={"branch": branch})
     problems: list[Fault] = []
     try:
-        tree = _compiled_tree(root, settings.environment)
-        found, unreadable = _read_tree(tree, root, problems) if tree is not None else ([], [])
+        tree = compiled_tree(root, settings.environment)
+        found, unreadable = read_confs(tree, root, problems) if tree is not None else ([], [])
         jobs, bad_jobs = read_jobs(root, environ=environ, problems=problems)
     except OSError as error:
         problem = cannot_read(error, what=f"the conf root {root}")
         return ConfRoot(root, settings, problems=(problem,), state=TreeState.UNREADABLE)
-    confs, doubled = _without_doubles(found)
+    confs, doubled = without_doubles(found)
     unchanged, unchanged_jobs = frozenset[ConfKey](), frozenset[str]()
     if settings.base_root is not None and (settings.branch or settings.default_branch) != settings.default_branch:
         base = _read_base(root, settings, environ, problems)
@@ -204,8 +191,8 @@ def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], probl
         fault = Fault("C24", "", "it is the conf root itself", "name a checkout of the default branch beside it")
         problems.append(replace(fault, field=f"{SETTINGS_FILE} base_root"))
         return _Base({}, frozenset(), is_empty=True)
-    tree = _compiled_tree(path, settings.environment) if path.is_dir() else None
-    confs, bad_confs = _read_tree(tree, path, faults) if tree is not None else ([], [])
+    tree = compiled_tree(path, settings.environment) if path.is_dir() else None
+    confs, bad_confs = read_confs(tree, path, faults) if tree is not None else ([], [])
     jobs, bad_jobs = read_jobs(path, environ=environ, problems=faults)
     problems += [replace(fault, rule="C24", field=f"{SETTINGS_FILE} base_root") for fault in faults]
     documents = {str(conf.key): conf.raw for conf in confs} | {job.key: job.text.raw for job in jobs}
@@ -239,14 +226,6 @@ def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Ve
     return verdict
 
 
-def _compiled_tree(root: Path, environment: Environment) -> Path | None:
-    """The compiled tree below a conf root, or the root itself when it is one."""
-    if any((root / folder).is_dir() for folder in _FOLDERS):
-        return root
-    names = ["compiled"] if environment is Environment.PROD else [f"compiled_{environment.name.lower()}", "compiled"]
-    return next((root / name for name in names if (root / name).is_dir()), None)
-
-
 def _nothing_found(root: Path) -> Fault:
     older = " (production/, of the older dialect, is not read yet)" if (root / "production").is_dir() else ""
     return Fault(
@@ -255,62 +234,3 @@ def _nothing_found(root: Path) -> Fault:
         f"the conf root {root} holds no compiled confs and no jobs{older}",
         "put the output of zipline compile into compiled/, or job files into jobs/<team>/",
     )
-
-
-def _read_tree(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
-    confs, unreadable = [], []
-    for folder, conf_type in _FOLDERS.items():
-        for path in files_below(tree / folder, problems):
-            shown = str(path.relative_to(root))
-            try:
-                confs.append(_read_conf(path, conf_type, shown))
-            except Rejected as error:
-                name = ".".join(path.relative_to(tree / folder).parts)  # the name that the compiler gave it
-                unreadable.append(RejectedConf(f"{conf_type.value}/{name}", shown, error.faults))
-    return confs, unreadable
-
-
-def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
-    document = read_document(conf_type, raw := _read_json(path))
-    name = document.meta_data.name
-    if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
-        remedy = "rename it: a name is Python names with dots between them"
-        raise Rejected([Fault("input", "metaData.name", f"{name!r} cannot be a conf's name", remedy)])
-    namespace = document.meta_data.output_namespace
-    if _NAMESPACE.fullmatch(namespace) is None:
-        remedy = "use letters, digits, underscores and dashes, with single dots between"
-        raise Rejected([Fault("input", "metaData.outputNamespace", f"{namespace!r} cannot be a namespace", remedy)])
-    return Conf(ConfKey(conf_type, name), document, raw, shown)
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(read_bytes(path, limit=MAX_CONF_BYTES, kind="conf"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise Rejected([cannot_read(error, what="the file")]) from None
-    except RecursionError:
-        raise Rejected([_not_json("it is nested too deeply")]) from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno} column {error.colno}"
-        raise Rejected([_not_json(f"{error.msg[:1].lower()}{error.msg[1:]} at {where}")]) from None
-    except ValueError as error:  # a number of thousands of digits
-        raise Rejected([_not_json(str(error))]) from None
-
-
-def _not_json(problem: str) -> Fault:
-    return Fault("input", "", f"the file is not JSON: {problem}", "compile it again with zipline compile")
-
-
-def _without_doubles(confs: list[Conf]) -> tuple[list[Conf], list[RejectedConf]]:
-    """Reject every conf whose type and name stand in two files: neither may win by chance (C26)."""
-    by_key: dict[ConfKey, list[Conf]] = defaultdict(list)
-    for conf in confs:
-        by_key[conf.key].append(conf)
-    single = [conf for conf in confs if len(by_key[conf.key]) == 1]
-    doubled = []
-    for key, same in by_key.items():
-        if len(same) > 1:
-            files = " and ".join(conf.file for conf in same)
-            fault = Fault("C26", "metaData.name", f"{key} stands in {files}", "remove all but one")
-            doubled.append(RejectedConf(str(key), same[0].file, (fault,)))
-    return single, doubled

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from pytest_mock import MockerFixture
 
-from airflow_chronon.conf_root import MAX_CONF_BYTES, read_conf_root
+from airflow_chronon.conf_files import MAX_CONF_BYTES
+from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from tests.cli.command_line import DATA, Command, conf_text
