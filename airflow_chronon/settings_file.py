@@ -102,9 +102,8 @@ def cannot_read(error: OSError | UnicodeDecodeError, *, what: str) -> Fault:
             f"{what} is not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}",
             "save it as UTF-8",
         )
-    return Fault(
-        "input", "", f"{what} cannot be read: {error.strerror or error}", "check its permissions, or remove it"
-    )
+    remedy = "check the path" if isinstance(error, FileNotFoundError) else "check its permissions, or remove it"
+    return Fault("input", "", f"{what} cannot be read: {error.strerror or error}", remedy)
 
 
 def read_bytes(path: Path, *, limit: int, kind: str) -> bytes:

@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import fcntl
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -23,7 +24,7 @@ import httpx
 from airflow_api import AirflowApi, ApiError
 from demo_progress import (
     DemoFailed,
-    Expected,
+    Expectation,
     Failure,
     Progress,
     Watcher,
@@ -137,8 +138,9 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
         lock.write_text(f"process {os.getpid()}, {server.url}")
         login = f"Airflow: {server.url}   user {USER}   password {server.password}"
         telling.print(login)
-        # what partitions and backfill need to talk to this Airflow from another terminal
-        connection = f"export {CONNECTION}={server.environment[CONNECTION]}"
+        # what the commands need to talk to this Airflow and to find its state and its warehouse, from another terminal
+        names = (CONNECTION, "AIRFLOW_HOME", "CHRONON_WAREHOUSE")
+        exports = "export " + " ".join(f"{name}={shlex.quote(server.environment[name])}" for name in names)
         demo = Demo(server=server, watcher=Watcher(api=api, warehouse=warehouse), warehouse=warehouse)
         progress = demo.until_landed(deadline=deadline if ends else None)
         result.print(landed_table(progress, watcher=demo.watcher))
@@ -147,7 +149,7 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
         for failure in {failure.dag_id: failure for failure in demo.failures}.values():
             result.print(f"Not run: {failure}", markup=False, soft_wrap=True)
         result.print(login, soft_wrap=True)
-        result.print(f"For airflow-chronon: {connection}", markup=False, soft_wrap=True)
+        result.print(f"For airflow-chronon: {exports}", markup=False, soft_wrap=True)
         if not ends:
             with contextlib.suppress(KeyboardInterrupt):
                 demo.stay_up()
@@ -162,7 +164,7 @@ class Demo:
         self.watcher = watcher
         self.failures: list[Failure] = []
         self._server, self._warehouse = server, warehouse
-        self._expected: list[Expected] = []
+        self._expected = Expectation()
         self._landed_at = float("-inf")
         self._told: dict[str, str] = {}
 
@@ -200,9 +202,15 @@ class Demo:
             land_newer(warehouse=self._warehouse, now=now)
             self._expected = expected_partitions(root=DAGS / "chronon", now=now, environment=self._server.environment)
             self._landed_at = time.monotonic()
+            for key in self._expected.rejected:
+                if self._told.setdefault(key, "rejected") == "rejected":
+                    self._told[key] = "rejected, told"
+                    telling.print(
+                        f"{key} is rejected: its import error in Airflow says why", style="yellow", markup=False
+                    )
         try:
             self.failures = self.watcher.failures()
-            return self.watcher.progress(self._expected)
+            return self.watcher.progress(self._expected.partitions)
         except (ApiError, httpx.TransportError) as error:
             telling.print(f"Airflow did not answer just now: {error}", markup=False)
             return []

@@ -25,7 +25,7 @@ def job_page(plan: JobPlan, *, is_armed: bool = True) -> str:
     if schedule is None:
         parts.append("None: it runs when someone starts it.")
     else:
-        parts += [_schedule(schedule, plan), "#### Runs of a reference week", _runs(schedule)]
+        parts += [_schedule(schedule, plan), *_runs(schedule)]
         if schedule.enabled and not is_armed:
             parts.insert(3, NOT_ARMED)
     if plan.warnings:
@@ -61,11 +61,17 @@ def _schedule(schedule: JobSchedule, plan: JobPlan) -> str:
     return ". ".join(sentences) + "."
 
 
-def _runs(schedule: JobSchedule) -> str:
-    free = replace(schedule, enabled=True, catch_up=CatchUp())
-    runs = islice(free.runs_between(REFERENCE_WEEK, REFERENCE_WEEK + 7 * DAY), _RUNS_SHOWN)
+def _runs(schedule: JobSchedule) -> tuple[str, str]:
+    """A heading and a table: a fixed week, so that the page stays as it is, or the first runs of what begins later."""
+    start, end = schedule.catch_up.start, schedule.catch_up.end
+    free = replace(schedule, enabled=True, catch_up=CatchUp(start=start, end=end))
+    heading, since, until = "Runs of a reference week", REFERENCE_WEEK, REFERENCE_WEEK + 7 * DAY
+    if start is not None and start > REFERENCE_WEEK:
+        heading, since, until = "The first runs", start, start + 366 * DAY
+    runs = islice(free.runs_between(since, until), _RUNS_SHOWN)
     rows = [(iso(run.fire), run.key, iso(run.window.start), iso(run.window.end)) for run in runs]
-    return markdown_table(("fire", "logical date", "window from", "to"), rows) if rows else "None."
+    table = markdown_table(("fire", "logical date", "window from", "to"), rows) if rows else "None."
+    return f"#### {heading}", table
 
 
 def _digest(plan: JobPlan) -> str:

@@ -126,7 +126,7 @@ def find_login(environ: Mapping[str, str], *, address: str | None = None) -> Log
 
 def not_configured() -> NotConfigured:
     """What a command says that cannot do without Airflow."""
-    remedy = f"set {ENVIRONMENT_VARIABLE}=http://user:password@host:8080, or give --airflow URL"
+    remedy = f"set {ENVIRONMENT_VARIABLE}=chronon-airflow://user:password@host:8080, or give --airflow URL"
     return NotConfigured(Fault("connection", "", "nobody said where Airflow is", remedy))
 
 

@@ -69,6 +69,17 @@ class TestWhatIsWritten:
         assert rows("2026/06/01 03:00") == [(7,)]
         assert os.listdir(warehouse / "out.orders") == ["ds=2026%2F06%2F01%2003%3A00"]
 
+    def test_a_sum_of_whole_numbers_is_a_whole_number_of_64_bits_as_in_spark(self, run, orders, warehouse, rows):
+        run(f"SELECT SUM(id) AS Total, ds FROM data.orders WHERE {BETWEEN} GROUP BY ds")
+        path = warehouse / "out.orders" / "ds=2026-06-01" / "part-0.parquet"
+        found = duckdb.read_parquet(str(path), hive_partitioning=False)
+        assert (found.columns, [str(each) for each in found.types], found.fetchall()) == (["Total"], ["BIGINT"], [(1,)])
+
+    def test_a_sum_that_does_not_fit_into_64_bits_fails(self, run, land, rows):
+        land("data.big", "SELECT 9223372036854775807 AS n FROM range(2)", ds="2026-06-01")
+        with pytest.raises(JobFailed, match="INT64"):
+            run(f"SELECT SUM(n) AS n, ds FROM data.big WHERE {BETWEEN} GROUP BY ds")
+
     def test_three_hourly_labels_stay_text(self, run, land, rows):
         land("data.alerts", "SELECT 1 AS n", ds="2026-06-01-01-00")
         run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 from airflow_api import wait_until
-from demo_progress import DemoFailed, _sentence, expected_partitions
+from demo_progress import _sentence, expected_partitions
 from local_airflow import HOST, MARK
 from sessions import end_processes, processes_marked
 
@@ -73,19 +74,22 @@ def test_what_is_expected_is_what_explain_says() -> None:
     now = datetime(2026, 6, 3, 12, 30, tzinfo=timezone.utc)
     environment = {**os.environ, "CHRONON_WAREHOUSE": "unused"}
     expected = {
-        item.name: item for item in expected_partitions(root=ROOT / "dags/chronon", now=now, environment=environment)
+        item.name: item
+        for item in expected_partitions(root=ROOT / "dags/chronon", now=now, environment=environment).partitions
     }
     assert sorted(expected) == CONFS
     assert all(item.labels for item in expected.values())
     assert expected["commerce.orders.three_hourly__1"].grid == "3h@1h"
 
 
-def test_a_rejected_conf_ends_the_demo_with_its_name(tmp_path: Path) -> None:
+def test_rejected_confs_and_jobs_are_no_partitions_to_wait_for(tmp_path: Path) -> None:
     folder = tmp_path / "compiled" / "staging_queries" / "team"
     folder.mkdir(parents=True)
     (folder / "bad__1").write_text('{"metaData": {"name": "team.bad__1"}}')
-    with pytest.raises(DemoFailed, match=r"rejected.*staging_query/team\.bad__1"):
-        expected_partitions(root=tmp_path, now=datetime(2026, 6, 3, tzinfo=timezone.utc), environment=os.environ)
+    shutil.copytree(ROOT / "examples/hopsworks/jobs", tmp_path / "jobs")
+    now = datetime(2026, 6, 3, 12, 30, tzinfo=timezone.utc)
+    expected = expected_partitions(root=tmp_path, now=now, environment=os.environ)
+    assert (expected.partitions, expected.rejected) == ((), ("staging_query/team.bad__1",))
 
 
 @pytest.mark.parametrize(

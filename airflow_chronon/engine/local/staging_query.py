@@ -76,6 +76,10 @@ class StagingQueryComputation:
     def _run(self, session: Session) -> None:
         assert self._query is not None, "prepare() comes first"
         session.connection.execute(f"CREATE OR REPLACE TEMPORARY TABLE {RESULT} AS {self._query.duckdb}")
+        # Spark sums whole numbers in 64 bits; DuckDB does in 128, which Parquet knows only as floating point
+        for name, kind, *_ in session.connection.execute(f"DESCRIBE {RESULT}").fetchall():
+            if kind == "HUGEINT":
+                session.connection.execute(f"ALTER TABLE {RESULT} ALTER {identifier(name)} TYPE BIGINT")
 
     def _bind(self, session: Session, *, by_name: bool) -> None:
         assert self._query is not None
