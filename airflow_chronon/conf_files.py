@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.documents import ConfType, Environment, read_document
 from airflow_chronon.core.resolve import RejectedConf
 from airflow_chronon.errors import Fault, Rejected
-from airflow_chronon.reading import files_below
+from airflow_chronon.reading import files_below, no_folder
 from airflow_chronon.settings_file import cannot_read, read_bytes
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
@@ -27,14 +28,19 @@ _FOLDERS = {
 
 def compiled_tree(root: Path, environment: Environment) -> Path | None:
     """The compiled tree below a conf root, or the root itself when it is one."""
-    if any((root / folder).is_dir() for folder in _FOLDERS):
+    if any(os.path.lexists(root / folder) for folder in _FOLDERS):
         return root
     names = ["compiled"] if environment is Environment.PROD else [f"compiled_{environment.name.lower()}", "compiled"]
-    return next((root / name for name in names if (root / name).is_dir()), None)
+    return next((root / name for name in names if os.path.lexists(root / name)), None)
 
 
 def read_confs(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
-    confs, unreadable = [], []
+    """The confs of a compiled tree, and those that cannot be read. A folder that cannot be listed becomes a problem."""
+    confs: list[Conf] = []
+    unreadable: list[RejectedConf] = []
+    if not tree.is_dir():
+        problems.append(no_folder(tree))
+        return confs, unreadable
     for folder, conf_type in _FOLDERS.items():
         for path in files_below(tree / folder, problems):
             shown = str(path.relative_to(root))

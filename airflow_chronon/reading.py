@@ -12,12 +12,15 @@ from airflow_chronon.settings_file import cannot_read
 
 def files_below(folder: Path, problems: list[Fault]) -> Iterator[Path]:
     """Every file below a folder, linked folders included, each once; a folder that cannot be listed becomes a problem, so
-    that its confs do not just vanish."""
+    that its confs do not just vanish (C23)."""
 
     def note(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
             problems.append(cannot_read(error, what=f"the folder {error.filename}"))
 
+    if os.path.lexists(folder) and not folder.is_dir():
+        problems.append(no_folder(folder))
+        return
     seen: set[tuple[int, int]] = set()
     for directory, folders, names in os.walk(folder, onerror=note, followlinks=True):
         at = os.stat(directory)
@@ -26,4 +29,14 @@ def files_below(folder: Path, problems: list[Fault]) -> Iterator[Path]:
             continue
         seen.add((at.st_dev, at.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
-        yield from (Path(directory, name) for name in sorted(names) if not name.startswith("."))
+        for path in (Path(directory, name) for name in sorted(names) if not name.startswith(".")):
+            if path.is_symlink() and not os.path.exists(path):  # of a folder, perhaps: what was in it counts as present
+                problems.append(no_folder(path))
+            yield path
+
+
+def no_folder(path: Path) -> Fault:
+    """A name that is there and leads to no folder: a mount or a checkout that is gone for a moment, perhaps (C23)."""
+    is_link = path.is_symlink()
+    problem = f"{path} is a link that leads nowhere" if is_link else f"{path} is no folder"
+    return Fault("input", "", problem, "mend the link, or remove it" if is_link else "put a folder there, or remove it")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from airflow_chronon.core.instants import Instant, parse_instant
-from airflow_chronon.core.settings import OnRetire, RunnerSettings, TaskDefaults
+from airflow_chronon.core.settings import MAX_INTEGER, OnRetire, RunnerSettings, TaskDefaults
 from airflow_chronon.core.settings_text import StrictText, read_strictly
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
@@ -48,7 +48,7 @@ def _text(value: Any) -> Any:
 
 #: Seconds since the epoch, written as ISO-8601; without an offset it is UTC.
 InstantText: TypeAlias = Annotated[Instant, BeforeValidator(_instant)]
-_Limit: TypeAlias = Annotated[StrictInt, Field(ge=1)]
+_Limit: TypeAlias = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
 
 
 class _Strict(BaseModel):
@@ -81,7 +81,7 @@ class JobDocument(_Strict):
     )
     schedule: ScheduleDocument | None = None
     legacy_start_time_arg: StrictBool = False  #: H6
-    retries: Annotated[StrictInt, Field(ge=0)] | None = None
+    retries: Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER)] | None = None
     owner: StrictStr | None = None
     task_defaults: TaskDefaults | None = None
     max_pending_runs: _Limit | None = None

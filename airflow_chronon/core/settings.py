@@ -14,6 +14,8 @@ from airflow_chronon.core.dependencies import Lookback
 from airflow_chronon.core.documents import Environment
 from airflow_chronon.core.instants import DAY, HOUR, MINUTE
 
+MAX_INTEGER = 2**31 - 1  #: what Airflow's database holds: one larger number keeps every DAG of a loader file from it
+
 _DURATION = re.compile(r"([0-9]+)\s*([smhd])")
 _UNITS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
 
@@ -75,7 +77,7 @@ def _bound(value: Any) -> Any:
 
 
 #: Seconds, written as ``90s``, ``15m``, ``6h`` or ``2d``.
-Duration: TypeAlias = Annotated[int, BeforeValidator(_duration), Field(gt=0)]
+Duration: TypeAlias = Annotated[int, BeforeValidator(_duration), Field(gt=0, le=MAX_INTEGER)]
 #: An instant or a partition, read against each conf's own grid (C29).
 Bound: TypeAlias = Annotated[str, BeforeValidator(_bound)]
 
@@ -87,7 +89,7 @@ class _Strict(BaseModel):
 class SensorSettings(_Strict):
     """How waits poll and how long they last, in seconds."""
 
-    poll_seconds: int = Field(default=60, ge=1)
+    poll_seconds: int = Field(default=60, ge=1, le=MAX_INTEGER)
     timeout: Duration = 2 * DAY
     on_timeout: OnTimeout = OnTimeout.FAIL
 
@@ -147,17 +149,17 @@ class ConfSettings(_Strict):
     start_date: Bound | None = None
     end_date: Bound | None = None
     catchup: bool = False
-    max_catchup_runs: int | None = Field(default=None, ge=1)
+    max_catchup_runs: int | None = Field(default=None, ge=1, le=MAX_INTEGER)
     skip_to_date: Bound | None = None
-    max_active_runs: int = Field(default=4, ge=1)
-    max_pending_runs: int = Field(default=64, ge=1)
+    max_active_runs: int = Field(default=4, ge=1, le=MAX_INTEGER)
+    max_pending_runs: int = Field(default=64, ge=1, le=MAX_INTEGER)
     enabled: bool = True
     pause: Pause = Pause.FORBID
     unscheduled: Unscheduled = Unscheduled.KEEP
     on_retire: OnRetire = OnRetire.FINISH
     lookback: Lookback | None = None
     covers: Covers = Covers.ELAPSED
-    retries: int = Field(default=2, ge=0)
+    retries: int = Field(default=2, ge=0, le=MAX_INTEGER)
     owner: str | None = None
     task_defaults: TaskDefaults = TaskDefaults()
     sensor: SensorSettings = SensorSettings()

@@ -204,6 +204,7 @@ _REMEDIES = {
     "int_from_float": "write a whole number",
     "greater_than_equal": "write {ge} or more",
     "greater_than": "write more than {gt}",
+    "less_than_equal": "write {le} or less",
     "enum": "write {expected}",
     "string_type": "write text, in quotes where it looks like a number",
     "string_pattern_mismatch": "write a dotted path such as package.module.function",

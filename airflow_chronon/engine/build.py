@@ -61,14 +61,14 @@ def _command(settings: Mapping[str, object], default_root: str | None) -> Comman
     faults = _unknown_keys(settings, allowed=("argv", "env", "cwd", "grace_seconds"))
     argv, env, cwd, grace = (settings.get(key) for key in ("argv", "env", "cwd", "grace_seconds"))
     if argv is not None and not (
-        isinstance(argv, list | tuple) and argv and all(isinstance(part, str) for part in argv)
+        isinstance(argv, list | tuple) and argv and argv[0] and all(_is_text(part) for part in argv)
     ):
         faults.append(
             _fault("argv", f"{argv!r} is no list of arguments", 'write ["program", "--option", "{conf_path}"]')
         )
         argv = None
     if env is not None and not (
-        isinstance(env, Mapping) and all(isinstance(v, str) for pair in env.items() for v in pair)
+        isinstance(env, Mapping) and all(_is_text(each) for pair in env.items() for each in pair)
     ):
         faults.append(_fault("env", "it must map names to texts", "quote numbers and dates"))
     if cwd is not None and not isinstance(cwd, str):
@@ -83,6 +83,11 @@ def _command(settings: Mapping[str, object], default_root: str | None) -> Comman
             grace_seconds=float(grace) if isinstance(grace, int | float) else CommandRunner.grace_seconds,
         )
     raise Rejected(faults)
+
+
+def _is_text(value: object) -> bool:
+    """Whether it can be handed to a process."""
+    return isinstance(value, str) and "\0" not in value
 
 
 #: Every kind of runner and what builds it from its settings.

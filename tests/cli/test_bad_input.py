@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from pytest_mock import MockerFixture
 
 from airflow_chronon.conf_files import MAX_CONF_BYTES
 from airflow_chronon.conf_root import read_conf_root
+from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan, RejectedConf
 from tests.cli.command_line import DATA, Command, conf_text
@@ -77,6 +79,28 @@ class TestFiles:
     def test_a_link_to_nothing(self, command: Command, root: Path) -> None:
         (root / BAD).symlink_to(root / "nowhere")
         assert "No such file" in only_fault(command, root)["message"]
+
+    @pytest.mark.parametrize(
+        "name", ["compiled", "compiled/staging_queries", "compiled/joins/team", "jobs", "jobs/etl"]
+    )
+    @pytest.mark.parametrize("is_loop", [False, True], ids=["to nothing", "to itself"])
+    def test_a_link_where_a_folder_was_makes_the_tree_one_that_nothing_is_retired_by(
+        self, command: Command, root: Path, name: str, is_loop: bool
+    ) -> None:  # C23
+        path = root / name
+        if path.exists():
+            shutil.rmtree(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(path if is_loop else root / "nowhere")
+        assert read_conf_root(root, environ={}).state is TreeState.UNREADABLE
+        answer = command("check", "--root", root)
+        assert answer.code == 1 and f"{path} is a link that leads nowhere" in answer.err
+
+    def test_a_file_where_the_compiled_tree_was_is_told_too(self, command: Command, root: Path) -> None:  # C23
+        shutil.rmtree(root / "compiled")
+        (root / "compiled").write_text("")
+        assert "is no folder" in command("check", "--root", root).err
+        assert read_conf_root(root, environ={}).state is TreeState.UNREADABLE
 
     def test_what_is_no_regular_file_does_not_hang(self, command: Command, root: Path) -> None:
         os.mkfifo(root / BAD)

@@ -217,6 +217,12 @@ class TestExplain:
         write(jobs, "etl/hourly.yaml", HOURLY.replace("2026-01-01", f"2026-01-01{more}"))
         assert command("explain", "hourly", "--root", jobs, *asked.split()).out.splitlines()[1:] == [f"  no runs{said}"]
 
+    def test_a_window_of_too_many_runs_is_refused(self, command: Command, jobs: Path) -> None:
+        minutely = "schedule: {cron_expression: '* * * * *', start_time: 1970-01-01, catchup: true}\n"
+        write(jobs, "etl/minutely.yaml", HEAD + minutely)
+        answer = command("explain", "minutely", "--root", jobs, "--after", "none", "--now", "2026-06-03")
+        assert answer.code == 2 and "more than 500000 runs" in answer.err and not answer.out
+
 
 class TestBranches:
     def test_a_branch_deploys_only_the_jobs_that_differ(self, tmp_path: Path) -> None:  # C24

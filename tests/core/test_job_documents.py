@@ -158,6 +158,7 @@ class TestRejectedFiles:
             (HEAD + "env: {PORT: 8080}", "line 3, env.PORT", "in quotes"),
             (HEAD + "env: {'A=B': x}", "line 3, env.A=B", "without ="),
             (HEAD + "retries: -1", "line 3, retries", "0 or more"),
+            (HEAD + "max_pending_runs: 2147483648", "line 3, max_pending_runs", "2147483647 or less"),
             (HEAD + "version: 2", "line 3, version", "stands on line 1 too"),
             ("runner: {argv: [x]}", "line 1, version", "is missing"),
             ("version: 1.5\nrunner: {argv: [x]}", "line 1, version", "a version is"),

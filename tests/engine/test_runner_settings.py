@@ -40,6 +40,8 @@ def test_settings_reach_the_runner():
         ({"kind": "command", "shell": "x"}, "'shell' is not known .* Allowed are kind, argv, env, cwd, grace_seconds"),
         ({"kind": "command", "argv": "zipline run"}, "runner.argv: 'zipline run' is no list of arguments"),
         ({"kind": "command", "argv": []}, "runner.argv: .. is no list of arguments"),
+        ({"kind": "command", "argv": ["a\0b"]}, "runner.argv: .*a.x00b.* is no list of arguments"),
+        ({"kind": "command", "argv": [""]}, "runner.argv: .* is no list of arguments"),
         (
             {"kind": "command", "argv": ["x", "{day}"]},
             r"runner.argv\[1\]: the placeholder .day. of '.day.' is not known",

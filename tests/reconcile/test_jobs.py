@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
+
+import pytest
 
 from airflow_chronon.core.instants import HOUR, MINUTE, iso
 from airflow_chronon.core.job_document import Job
@@ -13,7 +16,7 @@ from airflow_chronon.errors import Fault
 from airflow_chronon.rest.records import RunRecord
 from tests.core.confs import at
 from tests.reconcile.test_replaying import go_on
-from tests.reconcile.world import NOW, World, conf, job
+from tests.reconcile.world import NOW, Killed, World, conf, job
 
 ID, NEXT = "job.etl.hourly__1", "job.etl.hourly__2"
 
@@ -319,3 +322,24 @@ def test_two_branches_with_one_job_do_not_meet() -> None:
     assert world.live("try") == {"try--job.etl.hourly__1"}
     assert not world.reconcile("try").plan.findings
     assert replace(entry(world), dag_id="").table == ""
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_job_that_is_back_after_its_retirement_is_new_whenever_the_reconciler_is_killed(
+    number: int,
+) -> None:  # H8, H16
+    world, kept = World(), conf("t.s.kept__1")
+    world.deploy(kept, job())
+    world.settle()
+    world.deploy(kept)
+    world.settle()
+    assert ID not in world.airflow.dag_records
+    world.now += 5 * HOUR
+    world.deploy(kept, job())
+    world.parse()
+    calm = world.kill_at(number)
+    with contextlib.suppress(Killed):
+        world.reconcile()
+    calm()
+    world.settle()
+    assert (entry(world).first_seen, entry(world).armed) == (NOW + 5 * HOUR, NOW + 5 * HOUR)

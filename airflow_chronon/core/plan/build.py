@@ -72,7 +72,7 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
     and retires nothing while the tree looks damaged. Applied again and again it converges, whatever interrupts it.
     """
     entries = journal_after(facts, now=now)
-    actions: list[Action] = [*_deploys(facts), *_pauses(facts)]
+    actions: list[Action] = [*_pauses(facts)]
     replays: list[Action] = []
     for dag_id, entry in sorted(entries.items()):
         if entry.owed is not None:
@@ -81,6 +81,7 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
     changed = _changed(facts.state.journal, entries)
     if changed:
         actions.append(Record(changed))
+    actions += _deploys(facts)  # after the journal: a copy says that a conf which is back has been recorded anew (H16)
     actions += _revivals(facts)
     actions += _unpauses(facts)
     actions += _retirements(facts, confirmation)
