@@ -157,7 +157,11 @@ class Job:
         the server, such as ``http://user:password@host:8080``; by default the connection that the environment names.
         Raises :class:`airflow_chronon.errors.ChrononError` for half a window and for what Airflow refuses.
         """
-        if not all(isinstance(each, str) and "\0" not in each for pair in (env or {}).items() for each in pair):
+        given = {} if env is None else env
+        is_text = isinstance(given, Mapping) and all(
+            isinstance(e, str) and "\0" not in e for p in given.items() for e in p
+        )
+        if not is_text:
             problem = "env holds something else than text by name"
             raise ChrononError(Fault("H5", "env", problem, 'write env={"NAME": "value"}'), conf=self.key)
         server = _server(airflow, self._environ)

@@ -61,7 +61,7 @@ def import_schedule(text: str) -> ImportedSchedule:
             faults.append(Fault("input", name, f"the field cannot be carried: {value!r}", "take it out of the object"))
         elif value is not None:
             schedule[FIELDS[name]] = _value(name, value, faults, notes)
-    faults += _broken(schedule, faults)
+    faults += _broken(schedule, frozenset(fault.field for fault in faults))
     if faults:
         raise Rejected(faults)
     return ImportedSchedule("\n".join(_lines(schedule)) + "\n", tuple(notes))
@@ -101,20 +101,20 @@ def _value(name: str, value: Any, faults: list[Fault], notes: list[Fault]) -> An
     return value
 
 
-def _broken(schedule: Mapping[str, Any], before: list[Fault]) -> Iterator[Fault]:
+def _broken(schedule: Mapping[str, Any], unread: frozenset[str]) -> Iterator[Fault]:
     """What the rules have against the fields that could be read, by Hopsworks' names."""
-    if before:
-        return
-    if "cron_expression" not in schedule:
-        yield Fault("H1", "cronExpression", "the field is missing", "give the whole schedule object")
-        return
-    try:
-        read_cron(schedule["cron_expression"])
-    except ChrononError as error:
-        yield error.fault.under("cronExpression")
-    for fault in schedule_faults(schedule.get("start_time_offset_seconds", 0), None):
-        yield Fault(fault.rule, "startTimeOffsetSeconds", fault.message, fault.remedy)
-    if schedule.get("catchup") and "start_time" not in schedule:
+    if "cronExpression" not in unread:
+        if "cron_expression" not in schedule:
+            yield Fault("H1", "cronExpression", "the field is missing", "give the whole schedule object")
+        else:
+            try:
+                read_cron(schedule["cron_expression"])
+            except ChrononError as error:
+                yield error.fault.under("cronExpression")
+    if "startTimeOffsetSeconds" not in unread:
+        for fault in schedule_faults(schedule.get("start_time_offset_seconds", 0), None):
+            yield Fault(fault.rule, "startTimeOffsetSeconds", fault.message, fault.remedy)
+    if "startDateTime" not in unread and schedule.get("catchup") is True and "start_time" not in schedule:
         yield Fault("H15", "catchup", "catch-up needs to know where the schedule begins", "set startDateTime")
 
 

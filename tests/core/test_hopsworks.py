@@ -92,6 +92,13 @@ class TestRefusals:
     def test_the_field_that_cannot_be_carried_is_named(self, changes: dict[str, Any], rule: str, field: str) -> None:
         assert refused(json.dumps(WHOLE | changes)) == [(rule, field)]
 
+    def test_an_unknown_field_hides_no_broken_rule(self) -> None:
+        text = json.dumps({"cronExpression": "0 0 12 L * ?", "startTimeOffsetSeconds": -5, "catchup": True, "foo": 1})
+        with pytest.raises(Rejected) as caught:
+            import_schedule(text)
+        fields = {fault.field.partition(".")[0] for fault in caught.value.faults}
+        assert fields == {"cronExpression", "startTimeOffsetSeconds", "catchup", "foo"}
+
     def test_every_bad_field_is_told_at_once(self) -> None:
         assert len(refused(json.dumps(WHOLE | {"a": 1, "catchup": 2, "maxActiveRuns": 0}))) == 3
 

@@ -27,6 +27,7 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
         fires = "; its DAG fires no more until it is mended" if _is_deployed(bad, state) else ""
         fault = replace(bad.faults[0], message=f"{bad.faults[0].message}{fires}")
         yield Report(Severity.WARNING, fault, bad.key)
+    yield from _state_elsewhere(deployment, airflow, state)
     yield from _grids(tree, state)
     yield from _shared_tables(tree, state)
     for problem in state.other_problems:
@@ -34,6 +35,15 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
     if tree.state is TreeState.WHOLE:
         yield from _airflow_settings(tree, airflow)
     yield from _leftovers(deployment, airflow)
+
+
+def _state_elsewhere(deployment: Deployment, airflow: AirflowFacts, state: StateFacts) -> Iterator[Report]:
+    """An empty state folder beside DAGs: the first reconcile, or the folder of nobody."""
+    count = sum(deployment.owns(dag) and not dag.is_stale for dag in airflow.dags.values())
+    if count and not state.journal:
+        problem = f"it holds nothing, and Airflow has {count} DAGs of this branch"
+        remedy = "for a first reconcile that is right; else set [chronon] state_root or AIRFLOW_HOME as the reconciler has it"
+        yield Report(Severity.WARNING, Fault("settings", "state folder", problem, remedy))
 
 
 def _is_deployed(bad: RejectedConf, state: StateFacts) -> bool:

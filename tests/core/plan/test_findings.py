@@ -67,6 +67,13 @@ def test_a_schedule_that_may_hold_up_all_others_while_it_catches_up(slots: int, 
     assert all("staging_query.t.s.x__1" in report.fault.message for report in found)
 
 
+def test_an_empty_state_folder_beside_dags_is_told() -> None:
+    known = KnownDag("staging_query.t.s.x__1", frozenset({"chronon", "branch:main"}), bundle="dags-folder")
+    (report,) = reports(airflow=AirflowFacts(dags={known.dag_id: known}))
+    assert (report.severity, report.fault.field) == (Severity.WARNING, "state folder")
+    assert "Airflow has 1 DAGs of this branch" in report.fault.message
+
+
 def test_what_is_odd_in_the_settings_file_is_a_warning() -> None:
     odd = Fault("settings", "chronon.yaml overrides[0]", "'x' matches no conf and no job", "mend it")
     assert reports(tree=TreeFacts(TreeState.WHOLE, warnings=(odd,))) == [Report(Severity.WARNING, odd)]
