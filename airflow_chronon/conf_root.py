@@ -32,6 +32,10 @@ from airflow_chronon.settings_file import (
 
 _CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
 
+#: Where the confs are when nobody says: for the commands and the Python API, which run beside a checkout.
+DEFAULT_ROOT = "dags/chronon"
+ROOT_VARIABLE = "AIRFLOW__CHRONON__CONF_ROOT"
+
 
 @dataclass(frozen=True)
 class ConfRoot:

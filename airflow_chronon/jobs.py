@@ -24,7 +24,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from airflow_chronon.conf_root import read_conf_root
+from airflow_chronon.conf_root import DEFAULT_ROOT, ROOT_VARIABLE, read_conf_root
 from airflow_chronon.core.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
 from airflow_chronon.core.job_document import ScheduleDocument, read_job
 from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
@@ -40,9 +40,6 @@ from airflow_chronon.rest.protocol import AirflowServer
 from airflow_chronon.rest.records import RunRecord
 from airflow_chronon.selection import select_job
 from airflow_chronon.settings_file import cannot_read
-
-DEFAULT_ROOT = "dags/chronon"
-ROOT_VARIABLE = "AIRFLOW__CHRONON__CONF_ROOT"
 
 #: An instant: a datetime, a naive one being UTC, or ISO-8601 text.
 Moment: TypeAlias = datetime | str

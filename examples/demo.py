@@ -139,7 +139,7 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
         login = f"Airflow: {server.url}   user {USER}   password {server.password}"
         telling.print(login)
         # what the commands need to talk to this Airflow and to find its state and its warehouse, from another terminal
-        names = (CONNECTION, "AIRFLOW_HOME", "CHRONON_WAREHOUSE")
+        names = (CONNECTION, "AIRFLOW_HOME", "AIRFLOW__CHRONON__CONF_ROOT", "CHRONON_WAREHOUSE")
         exports = "export " + " ".join(f"{name}={shlex.quote(server.environment[name])}" for name in names)
         demo = Demo(server=server, watcher=Watcher(api=api, warehouse=warehouse), warehouse=warehouse)
         progress = demo.until_landed(deadline=deadline if ends else None)

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_chronon.conf_root import DEFAULT_ROOT, ROOT_VARIABLE
 from airflow_chronon.core.instants import Instant, parse_instant
 
-DEFAULT_ROOT = "dags/chronon"
 NEW = -1  #: the value of ``--after none``
 
 
@@ -52,7 +52,11 @@ def last_fire(text: str) -> Instant:
     return NEW if text == "none" else instant(text)
 
 
-ROOT = option("--root", default=DEFAULT_ROOT, metavar="R", help=f"a conf root or one compiled tree ({DEFAULT_ROOT})")
+ROOT = option(
+    "--root",
+    metavar="R",
+    help=f"a conf root or one compiled tree; else what {ROOT_VARIABLE} names, else {DEFAULT_ROOT}",
+)
 FORMAT = option("--format", choices=("text", "json"), default="text", help="for people, or JSON on stdout")
 CONFS = option("conf", nargs="*", metavar="CONF", help="a DAG id, type/name, a name or a file; all when left out")
 BETWEEN = (

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from airflow_chronon.conf_root import ConfRoot, read_conf_root
+from airflow_chronon.conf_root import DEFAULT_ROOT, ROOT_VARIABLE, ConfRoot, read_conf_root
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment
 from airflow_chronon.core.verdicts import GoodPlan, Verdict
@@ -18,9 +18,10 @@ from airflow_chronon.selection import select
 GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
 
 
-def open_root(path: str) -> ConfRoot:
-    """The conf root, with the branch that Airflow's environment names."""
-    return read_conf_root(Path(path), environ=os.environ, branch=os.environ.get("AIRFLOW__CHRONON__BRANCH"))
+def open_root(path: str | None) -> ConfRoot:
+    """The conf root that is named, here or in Airflow's environment, with the branch that Airflow's environment names."""
+    place = path or os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT
+    return read_conf_root(Path(place), environ=os.environ, branch=os.environ.get("AIRFLOW__CHRONON__BRANCH"))
 
 
 def open_plan(root: ConfRoot, conf: str) -> tuple[GoodPlan, dict[str, Verdict]]:

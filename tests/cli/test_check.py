@@ -159,3 +159,11 @@ def test_an_override_that_is_for_nothing_is_told_and_costs_no_conf(command: Comm
     assert answer.err.startswith(
         "warning: chronon.yaml overrides[0]: 'staging_query/chekout.*' matches no conf and no job"
     )
+
+
+def test_the_root_is_the_one_that_the_environment_names_unless_another_is_given(
+    command: Command, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__CHRONON__CONF_ROOT", str(root))
+    assert command("check").out.endswith(f"elsewhere: {root}\n")
+    assert f"there is no conf root {tmp_path / 'other'}" in command("check", "--root", tmp_path / "other").err
