@@ -19,7 +19,14 @@ from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.interval_schedule import AnySchedule
 from airflow_chronon.core.partition_states import Known, State, done_labels, partition_rows
-from airflow_chronon.core.replays import ConfReplay, Replay, Selection, select_starts, with_upstream
+from airflow_chronon.core.replays import (
+    ConfReplay,
+    Replay,
+    Selection,
+    count_under_way,
+    select_starts,
+    with_upstream,
+)
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.verdicts import GoodPlan, Verdict
 from airflow_chronon.errors import ChrononError, Fault
@@ -45,13 +52,16 @@ def backfill(options: argparse.Namespace) -> int:
     window = ended_range(plan, options.start_ds, options.end_ds, now=now)
     server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
     landings = Landings()
-    starts = select_starts(partition_rows(*_rows(plan, window, options, server, landings, now), now=now), _of(options))
+    rows = partition_rows(*_rows(plan, window, options, server, landings, now), now=now)
+    starts = select_starts(rows, _of(options))
     replays: tuple[Replay, ...] = (Replay(plan, starts),) if starts else ()
     if starts and options.with_upstream and isinstance(plan, ConfPlan):
         replays = _with_upstream(ConfReplay(plan, starts), verdicts, landings, server, now)
     as_json = options.format == "json"
     if not as_json:
         print(_text(replays, window, plan, _of(options)))
+        if under_way := count_under_way(rows, _of(options)):
+            print(f"{plan.key}: left to the runs that are under way: {under_way}")
     how = ReplayOptions(options.max_active_runs, options.backwards, options.unpause)
     started: list[Started] = []
     code = GOOD

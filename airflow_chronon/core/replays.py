@@ -53,14 +53,22 @@ class Replay:
         return stretches(self.starts, self.schedule)
 
 
+_UNDER_WAY = (State.RUNNING, State.QUEUED)
+
+
 def select_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[Instant, ...]:
     """The starts of the rows that a selection means. A partition whose run is under way is never doubled."""
-    busy = (State.RUNNING, State.QUEUED)
     if selection is Selection.FAILED:
         return tuple(row.start for row in rows if row.state is State.FAILED)
     if selection is Selection.MISSING:
-        return tuple(row.start for row in rows if not row.landed and row.state not in busy)
-    return tuple(row.start for row in rows if row.state not in busy)
+        return tuple(row.start for row in rows if not row.landed and row.state not in _UNDER_WAY)
+    return tuple(row.start for row in rows if row.state not in _UNDER_WAY)
+
+
+def count_under_way(rows: Iterable[PartitionRow], selection: Selection) -> int:
+    """How many a selection would mean if no run of theirs were under way."""
+    is_all, is_missing = selection is Selection.ALL, selection is Selection.MISSING
+    return sum(row.state in _UNDER_WAY and (is_all or (is_missing and not row.landed)) for row in rows)
 
 
 @dataclass(frozen=True)

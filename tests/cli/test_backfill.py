@@ -77,7 +77,9 @@ def test_failed_takes_those_whose_newest_run_failed_and_all_takes_every_one(
 def test_a_partition_whose_run_is_under_way_is_left_to_it(place: Place, command: Command, airflow: FakeAirflow) -> None:
     airflow.run_records = [run(labels(3, 3)[0], "running"), run(labels(4, 4)[0], "queued")]
     for selection in ("--missing", "--all"):
-        assert printed(backfill(command, place, *SPAN, selection, "--dry-run")) == [*labels(1, 2), *labels(5, 6)]
+        answer = backfill(command, place, *SPAN, selection, "--dry-run")
+        assert printed(answer) == [*labels(1, 2), *labels(5, 6)]
+        assert answer.out.endswith(": left to the runs that are under way: 2\n")
 
 
 @pytest.mark.parametrize(
