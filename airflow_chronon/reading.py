@@ -30,9 +30,15 @@ def files_below(folder: Path, problems: list[Fault]) -> Iterator[Path]:
         seen.add((at.st_dev, at.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
         for path in (Path(directory, name) for name in sorted(names) if not name.startswith(".")):
-            if path.is_symlink() and not os.path.exists(path):  # of a folder, perhaps: what was in it counts as present
-                problems.append(no_folder(path))
-            yield path
+            if path.is_symlink() and not os.path.exists(path) and not _is_name_of_file(path.name):
+                problems.append(no_folder(path))  # what was in that folder counts as present
+            else:
+                yield path
+
+
+def _is_name_of_file(name: str) -> bool:
+    """Whether a link that leads nowhere stood for one conf (``name__version``) or one job, and not for a folder of them."""
+    return "__" in name or name.endswith((".yaml", ".yml"))
 
 
 def no_folder(path: Path) -> Fault:
