@@ -15,6 +15,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -306,6 +307,8 @@ def _settings(*, home: Path, dags: Path, port: int) -> dict[str, str]:
     """Airflow's settings for one small machine, each home with secrets of its own."""
     return {
         MARK: str(home),
+        # a job's `python` is the one that has the packages, whether or not its environment was activated
+        "PATH": os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath))),
         "AIRFLOW_HOME": str(home),
         "AIRFLOW__API__BASE_URL": f"http://{HOST}:{port}",
         "AIRFLOW__API__HOST": HOST,
