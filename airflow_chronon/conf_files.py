@@ -26,21 +26,18 @@ _FOLDERS = {
 }
 
 
-def compiled_tree(root: Path, environment: Environment) -> Path | None:
-    """The compiled tree below a conf root, or the root itself when it is one."""
-    if any(os.path.lexists(root / folder) for folder in _FOLDERS):
-        return root
-    names = ["compiled"] if environment is Environment.PROD else [f"compiled_{environment.name.lower()}", "compiled"]
-    return next((root / name for name in names if os.path.lexists(root / name)), None)
+def read_confs(root: Path, environment: Environment, *, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
+    """Every conf below a conf root, and those that cannot be read or stand in two files.
 
-
-def read_confs(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
-    """The confs of a compiled tree, and those that cannot be read. A folder that cannot be listed becomes a problem."""
-    confs: list[Conf] = []
-    unreadable: list[RejectedConf] = []
+    A folder that cannot be listed becomes one of ``problems``.
+    """
+    tree = _compiled_tree(root, environment)
+    if tree is None:
+        return [], []
     if not tree.is_dir():
         problems.append(no_folder(tree))
-        return confs, unreadable
+        return [], []
+    confs, unreadable = [], []
     for folder, conf_type in _FOLDERS.items():
         for path in files_below(tree / folder, problems):
             shown = str(path.relative_to(root))
@@ -49,7 +46,16 @@ def read_confs(tree: Path, root: Path, problems: list[Fault]) -> tuple[list[Conf
             except Rejected as error:
                 name = ".".join(path.relative_to(tree / folder).parts)  # the name that the compiler gave it
                 unreadable.append(RejectedConf(f"{conf_type.value}/{name}", shown, error.faults))
-    return confs, unreadable
+    single, doubled = _without_doubles(confs)
+    return single, [*unreadable, *doubled]
+
+
+def _compiled_tree(root: Path, environment: Environment) -> Path | None:
+    """The compiled tree below a conf root, or the root itself when it is one; perhaps a name that leads nowhere now."""
+    if any(os.path.lexists(root / folder) for folder in _FOLDERS):
+        return root
+    names = ["compiled"] if environment is Environment.PROD else [f"compiled_{environment.name.lower()}", "compiled"]
+    return next((root / name for name in names if os.path.lexists(root / name)), None)
 
 
 def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
@@ -83,7 +89,7 @@ def _not_json(problem: str) -> Fault:
     return Fault("input", "", f"the file is not JSON: {problem}", "compile it again with zipline compile")
 
 
-def without_doubles(confs: list[Conf]) -> tuple[list[Conf], list[RejectedConf]]:
+def _without_doubles(confs: list[Conf]) -> tuple[list[Conf], list[RejectedConf]]:
     """Reject every conf whose type and name stand in two files: neither may win by chance (C26)."""
     by_key: dict[ConfKey, list[Conf]] = defaultdict(list)
     for conf in confs:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from airflow_chronon.conf_files import compiled_tree, read_confs, without_doubles
+from airflow_chronon.conf_files import read_confs
 from airflow_chronon.core.conf import Conf, ConfKey
 from airflow_chronon.core.idle_overrides import idle_overrides
 from airflow_chronon.core.job_document import Job
@@ -143,27 +143,25 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         settings = settings.model_copy(update={"branch": branch})
     problems: list[Fault] = []
     try:
-        tree = compiled_tree(root, settings.environment)
-        found, unreadable = read_confs(tree, root, problems) if tree is not None else ([], [])
+        confs, bad_confs = read_confs(root, settings.environment, problems=problems)
         jobs, bad_jobs = read_jobs(root, environ=environ, problems=problems)
     except OSError as error:
         problem = cannot_read(error, what=f"the conf root {root}")
         return ConfRoot(root, settings, problems=(problem,), state=TreeState.UNREADABLE)
-    confs, doubled = without_doubles(found)
     unchanged, unchanged_jobs = frozenset[ConfKey](), frozenset[str]()
     if settings.base_root is not None and (settings.branch or settings.default_branch) != settings.default_branch:
         base = _read_base(root, settings, environ, problems)
         unchanged = frozenset(conf.key for conf in confs if base.holds(str(conf.key), conf.file, conf.raw))
         unchanged_jobs = frozenset(job.file for job in jobs if base.holds(job.key, job.file, job.text.raw))
     state = TreeState.UNREADABLE if problems else TreeState.WHOLE
-    if not (found or unreadable or jobs or bad_jobs or problems):
+    if not (confs or bad_confs or jobs or bad_jobs or problems):
         problems.append(_nothing_found(root))
         state = TreeState.EMPTY
     return ConfRoot(
         root,
         settings,
         tuple(confs),
-        (*unreadable, *doubled, *bad_jobs),
+        (*bad_confs, *bad_jobs),
         tuple(problems),
         environ,
         state,
@@ -195,8 +193,7 @@ def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], probl
         fault = Fault("C24", "", "it is the conf root itself", "name a checkout of the default branch beside it")
         problems.append(replace(fault, field=f"{SETTINGS_FILE} base_root"))
         return _Base({}, frozenset(), is_empty=True)
-    tree = compiled_tree(path, settings.environment) if path.is_dir() else None
-    confs, bad_confs = read_confs(tree, path, faults) if tree is not None else ([], [])
+    confs, bad_confs = read_confs(path, settings.environment, problems=faults)
     jobs, bad_jobs = read_jobs(path, environ=environ, problems=faults)
     problems += [replace(fault, rule="C24", field=f"{SETTINGS_FILE} base_root") for fault in faults]
     documents = {str(conf.key): conf.raw for conf in confs} | {job.key: job.text.raw for job in jobs}

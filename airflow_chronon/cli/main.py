@@ -69,7 +69,7 @@ def explain(options: argparse.Namespace) -> int:
     root = open_root(options.root)
     judged = root.judge()
     verdicts = select(judged, options.conf if judged or not root.problems else (), root.path)
-    shown = {key: _explained(verdict, options) for key, verdict in verdicts.items()}
+    shown = {key: _explained(key, verdict, options) for key, verdict in verdicts.items()}
     if options.format == "json":
         print_json({key: verdict_json(each.verdict, each.runs) for key, each in shown.items()})
     else:
@@ -140,7 +140,7 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def _explained(verdict: Verdict, options: argparse.Namespace) -> Explained:
+def _explained(key: str, verdict: Verdict, options: argparse.Namespace) -> Explained:
     """The runs that were asked for, and the first one after them."""
     if isinstance(verdict, RejectedConf | OtherEnvironment):
         return Explained(verdict, None)
@@ -148,22 +148,22 @@ def _explained(verdict: Verdict, options: argparse.Namespace) -> Explained:
     if schedule is None:
         return Explained(verdict, ())
     if options.start is not None:
-        runs = _limited(schedule.runs_between(options.start, options.end))
+        runs = _limited(key, schedule.runs_between(options.start, options.end))
         return Explained(verdict, runs, None if runs else next(schedule.runs_between(options.end, FAR), None))
     last_end = None if options.after == NEW else options.after
     if isinstance(verdict, ConfPlan) and last_end is not None:  # LAST is a fire, a conf's runs follow their ends
         last = verdict.runs.last_run(last_end)
         last_end = last.end if last else None
-    runs = _limited(schedule.missed(last_end, options.now))
+    runs = _limited(key, schedule.missed(last_end, options.now))
     return Explained(verdict, runs, None if runs else schedule.next_run(last_end, options.now))
 
 
-def _limited(runs: Iterator[Run | JobRun]) -> tuple[Run | JobRun, ...]:
+def _limited(key: str, runs: Iterator[Run | JobRun]) -> tuple[Run | JobRun, ...]:
     """All of them. Raises ``ChrononError`` when they are more than anyone can look at: 30 years of minutes fill the memory."""
     found = tuple(islice(runs, MOST_RUNS + 1))
     if len(found) > MOST_RUNS:
         problem = f"from {iso(found[0].fire)} on there are more than {MOST_RUNS} runs"
-        raise ChrononError(Fault("input", "explain", problem, "give a shorter window"))
+        raise ChrononError(Fault("input", "", problem, "give a shorter window"), conf=key)
     return found
 
 
