@@ -18,6 +18,7 @@ from typing import IO
 
 from airflow_chronon.engine.argv import build_argv, check_template
 from airflow_chronon.engine.protocol import JobRequest, Log
+from airflow_chronon.engine.watchdog import watchdog
 from airflow_chronon.errors import Fault, JobFailed, JobRefused
 
 _POLL_SECONDS = 0.2
@@ -125,9 +126,21 @@ class CommandRunner:
 
     @contextmanager
     def _started(self, command: Command) -> Iterator[subprocess.Popen[bytes]]:
+        with watchdog(grace_seconds=self.grace_seconds) as watch:
+            process = self._start(command)
+            watch(process.pid)  # the leader of a session of its own, so its group's id too
+            self._asked = None
+            self._process = process
+            try:
+                yield process
+            finally:
+                self._end(process)
+                self._process = None
+
+    def _start(self, command: Command) -> subprocess.Popen[bytes]:
         environment, argv = {**os.environ, **self.env, **command.environment}, command.argv
         try:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -146,13 +159,6 @@ class CommandRunner:
             text = f"cannot start {argv[0]!r}: {place}: {getattr(error, 'strerror', None) or error}"
             remedy = "install it on the worker, or set the runner's argv and cwd"
             raise JobRefused(Fault("runner", "argv", text, remedy), conf=command.conf) from error
-        self._asked = None
-        self._process = process
-        try:
-            yield process
-        finally:
-            self._end(process)
-            self._process = None
 
     def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes], tell: Log) -> None:
         """Tell every line until the command has ended, or has closed its output and is to stop."""

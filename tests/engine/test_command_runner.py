@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -35,6 +37,16 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def comes_to_its_end(pid: int) -> bool:
+    """Wait for a process that need not be ours; false when it is still there after a minute."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    with open(descriptor, "rb") as process:
+        return bool(select.select([process], [], [], 60)[0])
 
 
 class TestOutput:
@@ -190,6 +202,38 @@ class TestStop:
         with pytest.raises(JobFailed, match="stopped before it was started"):
             runner.run(make_job(), print)
         assert not (tmp_path / "ran").exists()
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from airflow_chronon.engine.command import Command, CommandRunner
+
+def tell(line):
+    children = [stat.parent.name for stat in Path("/proc").glob("[0-9]*/stat") if stat.read_text().split()[3] == me]
+    print(line, *children, flush=True)
+
+me = Path("/proc/self").readlink().name
+CommandRunner(grace_seconds=float(sys.argv[1])).run_command(Command("job/team.deaf", sys.argv[2:]), tell)
+"""
+
+
+class TestKilledWorker:
+    def test_the_command_ends_with_its_worker_and_so_does_what_watched_over_it(self):  # C28
+        deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        child = deaf + "print(0); time.sleep(600)"
+        code = (
+            deaf + "import subprocess, sys\n"
+            f"child = subprocess.Popen([sys.executable, '-u', '-c', {child!r}], stdout=subprocess.PIPE)\n"
+            "child.stdout.readline(); print('ready', child.pid); time.sleep(600)"
+        )
+        argv = [sys.executable, "-u", "-c", WORKER, "0.3", sys.executable, "-u", "-c", code]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as worker:
+            line = next(line for line in worker.stdout if line.startswith("ready"))
+            os.killpg(worker.pid, signal.SIGKILL)
+        pids = [int(pid) for pid in line.split()[1:]]
+        assert len(pids) == 3, "what the command started, the command, the watchdog"
+        assert all(map(comes_to_its_end, pids))
 
 
 class TestEnvironment:
