@@ -23,13 +23,19 @@ _MOST_VALUES = 100_000
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
-class _TextDates(yaml.SafeLoader):
-    """SafeLoader that leaves dates as text: each conf reads them against its own grid (C29)."""
+class _PlainYaml(yaml.SafeLoader):
+    """SafeLoader that reads as written: dates stay text (each conf reads them against its own grid, C29), and a number is a
+    plain decimal one, so that the version ``010`` is not octal 8 and ``12:30`` not a count of seconds."""
 
 
-_TextDates.yaml_implicit_resolvers = {
-    first: [(tag, regex) for tag, regex in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+def _resolvers(first: str, given: list[tuple[str, re.Pattern[str]]]) -> list[tuple[str, re.Pattern[str]]]:
+    kept = [(tag, regex) for tag, regex in given if tag not in (_INT, "tag:yaml.org,2002:timestamp")]
+    return [*kept, (_INT, _DECIMAL)] if first in "-+0123456789" else kept
+
+
+_INT, _DECIMAL = "tag:yaml.org,2002:int", re.compile(r"[-+]?(0|[1-9][0-9]*)$")
+_PlainYaml.yaml_implicit_resolvers = {
+    first: _resolvers(first, given) for first, given in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 
 
@@ -63,8 +69,8 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
     """Read YAML with the line of every key. Raises :class:`airflow_chronon.errors.Rejected` for what is no YAML."""
     faults: list[Fault] = []
     try:
-        node = yaml.compose(text, Loader=_TextDates)
-        raw = yaml.load(text, Loader=_TextDates)  # noqa: S506 (a SafeLoader)
+        node = yaml.compose(text, Loader=_PlainYaml)
+        raw = yaml.load(text, Loader=_PlainYaml)  # noqa: S506 (a SafeLoader)
         places = list(islice(_lines(node, (), faults), _MOST_VALUES + 1)) if node is not None else []
         if len(places) > _MOST_VALUES:  # an alias of aliases grows without end
             problem = f"it holds more than {_MOST_VALUES} values, its aliases written out"
@@ -156,7 +162,7 @@ def _filled(text: str, environ: Mapping[str, str]) -> str:
 
 def place_of(text: str, path: tuple[str | int, ...]) -> str:
     """Where a key of a settings file stands, such as ``line 7, catalog.root``; the file must be readable."""
-    node = yaml.compose(text, Loader=_TextDates)
+    node = yaml.compose(text, Loader=_PlainYaml)
     return _where(path, dict(_lines(node, (), [])) if node is not None else {})
 
 

@@ -74,7 +74,7 @@ class TestCheck:
         assert "12345678" not in answer.out + answer.err
 
     @pytest.mark.parametrize(
-        "version", ["0x_", "0b_", "9" * 5000, "!!int abc", "!!timestamp 2026-99-01", '!!int ""', "!!bool x"]
+        "version", ["!!int 0x_", "!!int 0b_", "9" * 5000, "!!int abc", "!!timestamp 2026-99-01", '!!int ""', "!!bool x"]
     )
     def test_a_value_that_yaml_cannot_build_touches_no_other_job(
         self, command: Command, jobs: Path, version: str

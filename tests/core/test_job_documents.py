@@ -174,6 +174,10 @@ class TestRejectedFiles:
         fault = refused.value.faults[-1]
         assert fault.field == place and said in str(fault).lower()
 
+    @pytest.mark.parametrize("version", ["010", "1_0", "0x1F", "0b1"])
+    def test_a_version_is_read_as_it_is_written(self, version: str) -> None:
+        assert job(f"version: {version}\nrunner: {{argv: [x]}}").key == f"job/etl.hourly__{version}"
+
     def test_the_key_of_a_bad_file_holds_its_version_as_far_as_it_is_known(self) -> None:
         for text, key in (
             ("version: 7\nx: 1", "job/etl.hourly__7"),
