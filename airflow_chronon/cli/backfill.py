@@ -29,6 +29,7 @@ from airflow_chronon.core.replays import (
 )
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.verdicts import GoodPlan, Verdict
+from airflow_chronon.core.words import counted
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.rest.errors import AirflowError
 from airflow_chronon.rest.protocol import AirflowServer
@@ -167,7 +168,7 @@ def _run(
         print(f"{error}\nruns created before that: {made}", file=sys.stderr)
         return FINDINGS
     count = sum(len(each.runs) for each in started)
-    print(f"{count} run{'s' if count != 1 else ''} created, for exactly these partitions", file=sys.stderr)
+    print(f"{counted(count, 'run')} created, for exactly these partitions", file=sys.stderr)
     return follow(server, replays, started) if wait else GOOD
 
 
@@ -179,7 +180,7 @@ def _text(replays: Sequence[Replay], window: TimeWindow, plan: GoodPlan, selecti
         in_range, alone = range_of(replay), by_key(replay)
         ways = [f"{len(in_range.labels)} as one range"] if in_range is not None else []
         ways += [f"{len(alone)} by key"] if alone else []
-        lines.append(f"{replay.plan.key}: {len(replay.labels)} partitions, {' and '.join(ways)}")
+        lines.append(f"{replay.plan.key}: {counted(len(replay.labels), 'partition')}, {' and '.join(ways)}")
         lines += [f"  {label}" for label in replay.labels]
     return "\n".join(lines)
 

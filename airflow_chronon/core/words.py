@@ -42,6 +42,11 @@ def wait_in_words(wait: Wait) -> str:
     return f"{wait.table} {wait.column}={span(wait.labels)}{sub}{back}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: ``1 run``, ``2 runs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def span(labels: Sequence[str]) -> str:
     """A few labels, or the first, the last and how many."""
     if len(labels) <= 2:

@@ -30,19 +30,18 @@ from airflow_chronon.core.plan.actions import (
 )
 from airflow_chronon.core.plan.journal import WHY_OWED, JournalEntry
 from airflow_chronon.core.stretches import Stretch
-from airflow_chronon.core.words import span
+from airflow_chronon.core.words import counted, span
 from airflow_chronon.errors import Fault
 
 
 def explain_plan(plan: Plan) -> tuple[str, ...]:
     """A line per action, kept confs as one sum, and a sum of all at the end."""
     lines = [line for action in plan.actions for line in _lines(action)]
-    counts = Counter(type(action).__name__ for action in plan.actions)
-    kept = counts.pop("Keep", 0)
-    told = (
-        ", ".join(f"{number} {_plain(name)}" for name, number in counts.items() if name != "Record") or "nothing to do"
-    )
-    return (*lines, f"{kept} confs unchanged; {told}")
+    kept = sum(isinstance(action, Keep) for action in plan.actions)
+    told = [action for action in plan.actions if not isinstance(action, Keep | Record)]
+    counts = Counter(next(_lines(action)).split()[0].lower() for action in told)
+    sums = ", ".join(f"{word} {number}" for word, number in counts.items()) or "nothing to do"
+    return (*lines, f"{counted(kept, 'conf')} unchanged; {sums}")
 
 
 def action_in_words(action: Action) -> str:
@@ -62,7 +61,7 @@ def _lines(action: Action) -> Iterator[str]:
         case Deploy(dag_id=dag_id, is_new=is_new):
             yield f"deploy    {dag_id}: {'new' if is_new else 'changed'}; a copy is kept"
         case Record(entries=entries):
-            yield f"record    the schedules of {len(entries)} confs in the journal"
+            yield f"record    the schedules of {counted(len(entries), 'conf')} in the journal"
         case Revive(dag_id=dag_id):
             yield f"revive    {dag_id}: its conf is back before it was deleted"
         case KeepPaused(dag_id=dag_id, why=why):
@@ -86,9 +85,9 @@ def _retire_line(action: Action) -> str:
         case Drain(dag_id=dag_id, why=why):
             return f"retire    {dag_id}: {why}; it fires no more"
         case WaitForRuns(dag_id=dag_id, runs=runs):
-            return f"wait      {dag_id}: {runs} runs in progress finish first"
+            return f"wait      {dag_id}: {counted(runs, 'run')} in progress to finish first"
         case StopRuns(dag_id=dag_id, runs=runs, why=why):
-            return f"stop      {dag_id}: {runs} runs in progress are stopped: {why}"
+            return f"stop      {dag_id}: {counted(runs, 'run')} in progress, stopped: {why}"
         case Wait(dag_id=dag_id, what=what):
             return f"wait      {dag_id}: {what}"
         case Archive(dag_id=dag_id):

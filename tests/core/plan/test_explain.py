@@ -48,7 +48,7 @@ def test_every_kind_of_action_has_words_and_json() -> None:
 
 def test_what_is_held_is_listed_and_what_is_kept_is_counted() -> None:
     lines = explain_plan(actions.Plan(EVERY))
-    assert lines[-1].startswith("1 confs unchanged; 1 deploy, 1 revive")
+    assert lines[-1].startswith("1 conf unchanged; deploy 1, revive 1")
     assert [line.strip() for line in lines if "would retire" in line] == ["would retire x", "would retire y"]
     assert not any("kept" in line for line in lines[:-1] if "a copy is kept" not in line)
 
