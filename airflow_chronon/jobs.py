@@ -112,14 +112,12 @@ class Job:
         ``end_time_offset_seconds`` is ignored with a warning. Raises :class:`airflow_chronon.errors.ChrononError`, and
         writes nothing, for a schedule that breaks a rule and for a file that cannot be written.
         """
-        if end_time_offset_seconds is not None:
-            problem = "end_time_offset_seconds is ignored: a window ends one interval after it starts (H2)"
-            warnings.warn(problem, stacklevel=2)
         raw = {
             "cron_expression": cron_expression,
             "start_time": _text_of(start_time),
             "end_time": _text_of(end_time),
             "start_time_offset_seconds": start_time_offset_seconds,
+            "end_time_offset_seconds": end_time_offset_seconds,
             "lookback_seconds": lookback_seconds,
             "catchup": catchup,
             "max_active_runs": max_active_runs,
@@ -127,7 +125,11 @@ class Job:
             "skip_to_date": _text_of(skip_to_date),
             "enabled": enabled,
         }
-        wanted = StrictText(raw, {}, ()).checked(ScheduleDocument, file=self.key)
+        judged = StrictText(raw, {}, ()).checked(ScheduleDocument, file=self.key)
+        if end_time_offset_seconds is not None:
+            problem = "end_time_offset_seconds is ignored: a window ends one interval after it starts (H2)"
+            warnings.warn(problem, stacklevel=2)
+        wanted = judged.model_copy(update={"end_time_offset_seconds": None})  # ignored, so not written
         text = self._text()
         self._write(with_schedule(text, wanted, replacing=self._read(text).job.document.schedule), text, wanted)
         found = self.job_schedule
@@ -212,7 +214,7 @@ def get_job(
     ``root`` is the conf root; by default the one that ``AIRFLOW__CHRONON__CONF_ROOT`` names, else ``dags/chronon``.
     Raises :class:`airflow_chronon.errors.ChrononError` when there is no such job, or its file is bad.
     """
-    if not isinstance(name, str) or not isinstance(root, str | Path | None) or "\0" in name:
+    if not isinstance(name, str) or not isinstance(root, str | Path | None) or not name.isprintable():
         problem = f"get_job({name!r}, root={root!r}) names no job"
         raise ChrononError(Fault("H19", "", problem, 'write get_job("team.name")'))
     given = os.environ if environ is None else environ

@@ -51,7 +51,7 @@ def text_of(job: Job) -> str:
 
 
 class TestWrongTypes:
-    @pytest.mark.parametrize("name", [None, 5, b"x", [], "etl.j\0"])
+    @pytest.mark.parametrize("name", [None, 5, b"x", [], "etl.j\0", "etl.\ud800"])
     def test_a_name_that_is_none(self, root: Path, name: Any) -> None:
         with pytest.raises(ChrononError, match="names no job"):
             get_job(name, root=root)
@@ -179,6 +179,7 @@ class TestScheduling:
             ({"cron_expression": "0 0 0 L * ?"}, "L in the day-of-month"),
             ({"cron_expression": "𐀀"}, "H1"),
             ({"max_active_runs": 0}, "1 or more"),
+            ({"end_time_offset_seconds": "1h"}, "whole number"),
             ({"enabled": "yes"}, "true or false"),
             ({"start_time": "soon"}, "no instant"),
             ({"start_time": datetime(1960, 1, 1, tzinfo=UTC)}, "1970 to 2199"),
