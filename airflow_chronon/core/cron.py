@@ -128,8 +128,8 @@ def _illegal(text: str, problem: str) -> IllegalCron:
 
 
 def _values(expanded: Sequence[int | str]) -> frozenset[int] | None:
-    """The values of a field as croniter expanded it; None for a star. ``l`` for the last day counts for none."""
-    return None if list(expanded) == ["*"] else frozenset(value for value in expanded if isinstance(value, int))
+    """The values of a field as croniter expanded it; None for a star, alone or in a list. ``l`` (last day) counts for none."""
+    return None if "*" in expanded else frozenset(value for value in expanded if isinstance(value, int))
 
 
 def _every_day(days: Sequence[frozenset[int] | None]) -> bool:

@@ -14,7 +14,12 @@ from tests.core.confs import at
 
 
 def numbers(low: int, high: int) -> st.SearchStrategy[str]:
-    """One cron field of plain numbers: a value, a list, a range or a step."""
+    """One cron field of plain numbers: a value, a list, a range or a step, and lists of these, stars among them."""
+    item = items(low, high)
+    return st.one_of(item, st.lists(item, min_size=2, max_size=3).map(",".join))
+
+
+def items(low: int, high: int) -> st.SearchStrategy[str]:
     value = st.integers(low, high)
     ordered = st.tuples(value, value).map(sorted)
     step = st.integers(1, high - low)
@@ -22,7 +27,7 @@ def numbers(low: int, high: int) -> st.SearchStrategy[str]:
         value.map(str),
         st.lists(value, min_size=2, max_size=4, unique=True).map(lambda some: ",".join(map(str, some))),
         ordered.map(lambda pair: f"{pair[0]}-{pair[1]}"),
-        st.tuples(ordered, step).map(lambda p: f"{p[0][0]}-{p[0][1]}/{p[1]}" if p[0][0] < p[0][1] else str(p[0][0])),
+        st.tuples(ordered, step).map(lambda p: f"{p[0][0]}-{p[0][1]}/{p[1]}"),
         step.map(lambda n: f"*/{n}"),
         st.just("*"),
     )
@@ -84,6 +89,7 @@ class TestAgainstCroniter:
             pytest.param("0 6 * * mon#1", "2026-06-02", "2026-07-06 06:00", id="the first Monday"),
             pytest.param("0 0 29 2 *", "2026-01-01", "2028-02-29", id="leap days"),
             pytest.param("30 2 * jan,jun *", "2026-02-01", "2026-06-01 02:30", id="month names"),
+            pytest.param("0,* 0 * * *", "2026-06-01 00:01", "2026-06-01 00:01", id="a star in a list is still a star"),
             pytest.param("0 0 * * 7", "2026-06-01", "2026-06-07", id="seven is Sunday"),
         ],
     )
