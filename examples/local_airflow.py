@@ -332,6 +332,8 @@ def _settings(*, home: Path, dags: Path, port: int) -> dict[str, str]:
         "AIRFLOW__LOGGING__COLORED_CONSOLE_LOG": "False",
         "AIRFLOW__SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE": "500",
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",  # 5 by default: too short for a laptop that is busy
+        # how long a worker may keep its slot after its task has ended: 5 seconds by default, longer than most tasks here
+        "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         "PYTHONUNBUFFERED": "1",
         "SPT_NOENV": "1",  # Airflow's process titles would overwrite the environment that MARK is read from
     }

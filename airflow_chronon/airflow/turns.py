@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from airflow.sdk.configuration import conf
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_chronon.airflow.clock import moment, now
@@ -27,6 +28,9 @@ from airflow_chronon.rest.errors import AirflowUnreachable
 from airflow_chronon.rest.protocol import AirflowServer
 
 LOOK_EVERY = 5  #: seconds between two looks while a task waits
+#: Seconds from a deferral to the first look. A worker may need ``[workers] min_heartbeat_interval`` (5) to report that it
+#: has deferred; Airflow fails a task that runs again when that report comes (apache/airflow issues 71580 and 72716).
+LEAVING_SECONDS = conf.getint("workers", "min_heartbeat_interval", fallback=5) + 3
 LOOKS_FOR_ONESELF = 10  #: a second apart, until Airflow lists the task that asks
 NOT_LISTED = "waiting until Airflow lists this task"
 
@@ -95,6 +99,7 @@ class TurnTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         turn, said = Turn.from_json(self.turn), ""
+        await asyncio.sleep(LEAVING_SECONDS)
         server = await asyncio.to_thread(find_airflow)
         while server is not None:
             try:

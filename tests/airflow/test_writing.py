@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferred
 from pytest_mock import MockerFixture
 
 from airflow_chronon.airflow.dag import build_dag
 from airflow_chronon.airflow.operators import ChrononOperator
-from airflow_chronon.airflow.turns import Turn, TurnTrigger
+from airflow_chronon.airflow.turns import LEAVING_SECONDS, Turn, TurnTrigger
 from airflow_chronon.core.conf import Mode
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.runs import ModeRun
@@ -90,6 +92,27 @@ def test_it_waits_without_a_worker_for_whoever_began_earlier(find: Any, state: s
     window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
     assert turn.claim == Claim(DAG, "backfill", "me", Mode.BACKFILL, window)
     assert turn.to_json() == kwargs["turn"]
+
+
+def test_a_wait_looks_once_the_worker_has_had_the_time_to_say_that_it_waits(mocker: MockerFixture) -> None:
+    # Airflow fails a task that runs again before it has heard of the deferral
+    done: list[object] = []
+
+    async def sleep(seconds: float) -> None:
+        done.append(seconds)
+
+    async def outcome() -> list[object]:
+        return [event.payload async for event in TurnTrigger(turn=turn.to_json()).run()]
+
+    fake = airflow_with()
+    fake.before = done.append
+    mocker.patch("airflow_chronon.airflow.turns.find_airflow", return_value=fake)
+    mocker.patch("airflow_chronon.airflow.turns.asyncio.sleep", sleep)
+    window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
+    turn = Turn(Claim(DAG, "backfill", "me", Mode.BACKFILL, window), PLAN.runs)
+    assert asyncio.run(outcome()) == ["first"]
+    assert done == [LEAVING_SECONDS, "tasks"]
+    assert conf.getint("workers", "min_heartbeat_interval") < LEAVING_SECONDS
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,14 @@ class Deployment:
     def drop(self, *confs: CompiledConf) -> None:
         """Put confs into the folder, or other contents into their files; nobody sees half a file."""
         for conf in confs:
-            self.drop_text(conf.file, json.dumps(conf.document))
+            self._put(conf.file, json.dumps(conf.document))
+        self.real.parse_soon()
 
     def drop_text(self, file: str, text: str) -> None:
+        self._put(file, text)
+        self.real.parse_soon()
+
+    def _put(self, file: str, text: str) -> None:
         path = self.real.conf_root / "compiled" / file
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_name(f".{path.name}")
@@ -86,6 +91,7 @@ class Deployment:
             except ApiError as error:
                 if error.status != 404:  # it never became a DAG
                     raise
+        self.real.parse_soon()
 
     def abandon(self, *confs: CompiledConf) -> None:
         """Withdraw confs and end what runs of them.

@@ -28,6 +28,7 @@ CONFS = sorted(
     for path in (ROOT / "dags/chronon/compiled" / folder).glob("*/*")
     if path.name != "customers.engagement__1"
 )
+SMALL = "commerce.orders.hourly__1"
 
 
 def test_everything_lands_and_the_demo_ends_with_code_0(demo: Demo) -> None:
@@ -42,11 +43,11 @@ def test_everything_lands_and_the_demo_ends_with_code_0(demo: Demo) -> None:
     assert demo.processes() == []
 
 
-def test_it_stays_up_until_ctrl_c_and_leaves_no_process(demo: Demo) -> None:
-    program = demo.start()
-    wait_until(lambda: "Ctrl-C stops it" in demo.told(), timeout=600, why="everything landed")
+def test_it_stays_up_until_ctrl_c_and_leaves_no_process(small_demo: Demo) -> None:
+    program = small_demo.start()
+    wait_until(lambda: "Ctrl-C stops it" in small_demo.told(), timeout=600, why="everything landed")
 
-    second = demo.start()
+    second = small_demo.start()
     _, refusal = second.communicate(timeout=60)
     assert second.returncode == 2
     assert "one is running already in" in refusal and f"process {program.pid}" in refusal
@@ -55,19 +56,20 @@ def test_it_stays_up_until_ctrl_c_and_leaves_no_process(demo: Demo) -> None:
     program.send_signal(signal.SIGINT)
     result, _ = program.communicate(timeout=60)
     assert program.returncode == 0
-    assert demo.processes() == []
+    assert SMALL in result
+    assert small_demo.processes() == []
     port = int(result.split(f"http://{HOST}:")[1].split()[0])
     with socket.socket() as probe:
         assert probe.connect_ex((HOST, port)) != 0
 
 
-def test_it_says_what_is_late_when_its_time_is_over(demo: Demo) -> None:
-    program = demo.start("--exit", "--minutes", "0")
+def test_it_says_what_is_late_when_its_time_is_over(small_demo: Demo) -> None:
+    program = small_demo.start("--exit", "--minutes", "0")
     _, progress = program.communicate(timeout=200)
     assert program.returncode == 1
     assert "not everything landed in time" in progress
     assert "Traceback" not in progress
-    assert demo.processes() == []
+    assert small_demo.processes() == []
 
 
 def test_what_is_expected_is_what_explain_says() -> None:
@@ -114,15 +116,16 @@ def test_a_failure_is_told_by_the_last_error_of_the_log(log: list[dict[str, Any]
 class Demo:
     """Starts the demo in one folder, and ends whatever a failed test left."""
 
-    def __init__(self, *, home: Path) -> None:
+    def __init__(self, *, home: Path, checkout: Path = ROOT) -> None:
         self.home = home
+        self._checkout = checkout
         self._progress = home.with_suffix(".progress")
         self._programs: list[subprocess.Popen[str]] = []
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         first = not self._programs
         program = subprocess.Popen(
-            [sys.executable, str(ROOT / "examples/demo.py"), "--home", str(self.home), *arguments],
+            [sys.executable, str(self._checkout / "examples/demo.py"), "--home", str(self.home), *arguments],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             # the first one's progress is read while it runs
@@ -149,5 +152,20 @@ class Demo:
 @pytest.fixture
 def demo(tmp_path: Path) -> Iterator[Demo]:
     started = Demo(home=tmp_path / "demo")
+    yield started
+    started.end()
+
+
+@pytest.fixture
+def small_demo(tmp_path: Path) -> Iterator[Demo]:
+    """The demo of a checkout whose tree holds a single conf."""
+    checkout = tmp_path / "checkout"
+    shutil.copytree(ROOT / "examples", checkout / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "dags", checkout / "dags", ignore=shutil.ignore_patterns("__pycache__", "compiled"))
+    folder, name = SMALL.split(".", 1)
+    conf = Path("dags/chronon/compiled/staging_queries", folder, name)
+    (checkout / conf).parent.mkdir(parents=True)
+    shutil.copy(ROOT / conf, checkout / conf)
+    started = Demo(home=tmp_path / "demo", checkout=checkout)
     yield started
     started.end()

@@ -74,15 +74,18 @@ class JobLab:
         fresh = self.folder / f".{name}.fresh"
         fresh.write_text(text)
         fresh.rename(self.folder / f"{name}.yaml")
+        self.airflow.parse_soon()
         return self.dag_id(name)
 
     def remove(self, name: str) -> None:
         (self.folder / f"{name}.yaml").unlink()
+        self.airflow.parse_soon()
 
     def seen_since(self, instant: Instant) -> None:
         """As if a reconcile had seen all jobs at an instant: their schedules count from then on."""
         plans = read_conf_root(self.here.root, environ=os.environ).facts().plans.values()
         self.state().update_journal([journal_entry(plan, copy_of(plan), None, Seen(instant)) for plan in plans])
+        self.airflow.parse_soon()
 
     def state(self) -> StateFolder:
         owner = facts.Deployment(self.here.branch, "dags-folder")

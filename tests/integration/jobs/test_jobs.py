@@ -137,6 +137,7 @@ def _wait_for_a_parse(jobs: JobLab) -> None:
     """The loader file is read once more, from its beginning to its end."""
     for _ in range(2):
         now = utc_now().isoformat()
+        jobs.airflow.parse_soon()
         wait_until(
             lambda now=now: ((jobs.airflow.api.dag(jobs.dag_id(OFF)) or {}).get("last_parsed_time") or "") > now,
             timeout=60,

@@ -70,6 +70,7 @@ class Deployment:
         fresh.rename(self.root)
         if not self.loader.exists():
             self.loader.write_text(LOADER.format(root=str(self.root)))
+        self.airflow.parse_soon()
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run ``airflow-chronon`` as a user of this Airflow would."""
@@ -79,7 +80,9 @@ class Deployment:
         )
 
     def reconcile(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.command("reconcile", "--root", str(self.root), *arguments)
+        done = self.command("reconcile", "--root", str(self.root), *arguments)
+        self.airflow.parse_soon()
+        return done
 
     def reconciled_until(self, condition: Callable[[], bool], *, why: str) -> None:
         def look() -> bool:

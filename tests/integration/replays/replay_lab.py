@@ -53,6 +53,7 @@ class Lab:
         path = self._path(document)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(document), encoding="utf-8")
+        self.airflow.parse_soon()
         return f"staging_query.{document['metaData']['name']}"
 
     def _path(self, document: Document) -> Path:
@@ -62,6 +63,7 @@ class Lab:
     def withdraw(self, document: Document) -> None:
         """Take a conf out of the tree."""
         self._path(document).unlink()
+        self.airflow.parse_soon()
 
     def settle(self, *dag_ids: str) -> None:
         """Return once Airflow knows these DAGs."""

@@ -111,6 +111,7 @@ def outage(deployment: Deployment, down: Outage) -> Outage:
 
 def _wait_for_a_parse(deployment: Deployment, conf: CompiledConf) -> None:
     now = utc_now().isoformat()
+    deployment.real.parse_soon()
     wait_until(
         lambda: ((deployment.real.api.dag(conf.dag_id) or {}).get("last_parsed_time") or "") > now,
         timeout=60,

@@ -37,6 +37,7 @@ def _parsed(deployment: Deployment, conf: CompiledConf) -> str:
 def _wait_for_parses(deployment: Deployment, *, count: int) -> None:
     for _ in range(count):
         before = _parsed(deployment, QUERY)
+        deployment.real.parse_soon()
         wait_until(
             lambda before=before: _parsed(deployment, QUERY) != before, timeout=60, why="the next parse", every=0.2
         )
