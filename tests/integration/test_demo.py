@@ -63,6 +63,7 @@ def test_it_stays_up_until_ctrl_c_and_leaves_no_process(small_demo: Demo) -> Non
         assert probe.connect_ex((HOST, port)) != 0
 
 
+@pytest.mark.soak
 def test_it_says_what_is_late_when_its_time_is_over(small_demo: Demo) -> None:
     program = small_demo.start("--exit", "--minutes", "0")
     _, progress = program.communicate(timeout=200)

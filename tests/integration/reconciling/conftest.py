@@ -1,4 +1,4 @@
-"""One Airflow for the tests of the reconciler, ended when the last of them is done."""
+"""One Airflow for the tests of the reconciler and of jobs, which do not fire before a reconcile; ended when the last of them is done."""
 
 from __future__ import annotations
 

@@ -82,6 +82,7 @@ def _run(deployment: Deployment, conf: CompiledConf, *, days_ago: int) -> tuple[
     return run, deployment.real.api.task_states(run)
 
 
+@pytest.mark.soak
 def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> None:
     modes, api = held.deployment, held.deployment.real.api
     confs = (held.backfill_later, held.upload_later, TIMES_OUT, GIVES_UP)

@@ -42,6 +42,7 @@ def _wait_until_over(deployment: Deployment, *, count: int) -> None:
     )
 
 
+@pytest.mark.soak
 def test_a_range_is_replayed_three_times_while_fifty_runs_of_another_dag_wait(replays: Deployment) -> None:
     api = replays.real.api
     command = ("backfill", "create", "--dag-id", REPLAYED.dag_id, "--from-date", LABELS[0], "--to-date", LABELS[-1])

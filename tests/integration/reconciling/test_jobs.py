@@ -16,8 +16,8 @@ from airflow_api import ApiError, wait_until
 from local_airflow import Component
 
 from tests.integration.deployment import utc_now
-from tests.integration.jobs.job_lab import JobLab
 from tests.integration.real_airflow import RealAirflow
+from tests.integration.reconciling.job_lab import JobLab
 
 MINUTE = timedelta(minutes=1)
 KEY = "%Y-%m-%dT%H:%M:00Z"

@@ -10,8 +10,8 @@ import pytest
 
 from airflow_chronon.core.instants import parse_instant
 from tests.integration.deployment import utc_now
-from tests.integration.jobs.job_lab import JobLab
 from tests.integration.real_airflow import RealAirflow
+from tests.integration.reconciling.job_lab import JobLab
 from tests.integration.reconciling.reconcile_lab import run_reconcile_airflow
 
 pytestmark = pytest.mark.soak
