@@ -167,8 +167,9 @@ def _kept(
     try:
         state = _state_of(found, root)
         copies = state.copies() - good if picked.wanted is None else {picked.wanted}
-        if picked.wanted is not None and found.vanished.is_dir():
-            forget_files(found.vanished, keep=state.copies())
+        vanished = found.vanished / state.prefix  # other branches keep theirs beside it
+        if picked.wanted is not None and vanished.is_dir():
+            forget_files(vanished, keep=state.copies())
     except ChrononError as error:
         yield RejectedConf("state folder", found.state_root, (error.fault,))
         return
@@ -177,7 +178,7 @@ def _kept(
             copy = state.read_copy(dag_id)
             if copy is None or not picked.takes(dag_id, key=copy.key, team=copy.team):
                 continue
-            path = conf_file(copy, folder=found.vanished, writes=picked.wanted is not None)
+            path = conf_file(copy, folder=vanished, writes=picked.wanted is not None)
             page = f"`{copy.key}` ({copy.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
             yield _switched_off(plan_of_copy(copy), path=path, page=page, namespace_prefix=root.namespace_prefix)
         except Exception as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic
 
 import pendulum
@@ -142,6 +143,11 @@ class KeyedTimetable(Timetable, Generic[RunT]):
     def infer_manual_data_interval(self, *, run_after: pendulum.DateTime) -> DataInterval:
         """A logical date alone names no interval (H7): it is empty, and nothing reads it."""
         return DataInterval.exact(run_after)
+
+    def localize_partition_datetime(self, dt: datetime) -> pendulum.DateTime:
+        """A bound of partition dates, from the API or the command line: its wall clock is UTC, whatever ``[core]
+        default_timezone`` says."""
+        return pendulum.instance(dt.replace(tzinfo=None), tz=pendulum.UTC)
 
     def generate_run_id(
         self, *, run_type: DagRunType, run_after: pendulum.DateTime, data_interval: DataInterval | None, **extra: Any

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from airflow_chronon.core.environment import WINDOW_VARIABLES
 from airflow_chronon.engine.argv import build_argv, check_template
 from airflow_chronon.engine.protocol import JobRequest, Log
 from airflow_chronon.engine.watchdog import watchdog
@@ -75,7 +76,7 @@ class Command:
 class CommandRunner:
     """Runs one command at a time, in a session of its own, so that all it starts can be ended together.
 
-    The command's environment is the process's, then ``env``, then the run's (H5). A runner that was stopped runs
+    The command's environment is the process's without the variables of a window, then ``env``, then the run's (H5). A runner that was stopped runs
     nothing more. Raises :class:`airflow_chronon.errors.Rejected` when built with an unknown placeholder.
     """
 
@@ -138,7 +139,9 @@ class CommandRunner:
                 self._process = None
 
     def _start(self, command: Command) -> subprocess.Popen[bytes]:
-        environment, argv = {**os.environ, **self.env, **command.environment}, command.argv
+        # a window of the worker's own environment is none of this run's (H7)
+        inherited = {name: value for name, value in os.environ.items() if name not in WINDOW_VARIABLES}
+        environment, argv = {**inherited, **self.env, **command.environment}, command.argv
         try:
             return subprocess.Popen(
                 argv,

@@ -134,3 +134,15 @@ def test_the_bundle_of_a_file_is_found_by_its_place(tmp_path: Path, monkeypatch:
     assert deployment.bundle_of(str(tmp_path / "a" / "x.py")) == "here"
     assert deployment.bundle_of(str(tmp_path / "storage" / "repo" / "versions" / "1" / "x.py")) == "repo"
     assert deployment.bundle_of(str(tmp_path / "b" / "x.py")) == deployment.DEFAULT_BUNDLE
+
+
+def test_the_file_that_another_branchs_last_job_reads_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C24
+    asks_for(GONE, monkeypatch)
+    task = build_dags(conf_root=root)[GONE].get_task("backfill")
+    assert isinstance(task, ChrononOperator)
+    trial = root.parent / "trial"
+    write(trial, "other__1")
+    (trial / "chronon.yaml").write_text("branch: trial\n")
+    asks_for("trial--staging_query.t.left__1", monkeypatch)
+    build_dags(conf_root=trial)
+    assert Path(task._conf_path).exists()

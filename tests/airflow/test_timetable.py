@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice, pairwise
 
 import pendulum
@@ -469,3 +469,10 @@ def test_airflows_older_question_gets_the_same_answer(clock):
     assert first == timetable.next_dagrun_info_v2(last_dagrun_info=None, restriction=ANY_TIME)
     following = timetable.next_dagrun_info(last_automated_data_interval=first.data_interval, restriction=ANY_TIME)
     assert following.partition_key == "2026-06-01-07-00"
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_a_bound_of_partition_dates_is_utc_whatever_the_zone_of_airflow(zone: str) -> None:  # all time is UTC
+    timetable = PartitionTimetable(schedule_of(*THREE_HOURLY))
+    for day in (datetime(2026, 6, 1), pendulum.datetime(2026, 6, 1, tz=zone)):
+        assert from_datetime(timetable.localize_partition_datetime(day)) == at("2026-06-01")

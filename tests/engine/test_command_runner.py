@@ -248,6 +248,11 @@ class TestEnvironment:
         runner.run(make_job(environment={"C": "run"}), log.append)
         assert log[-1] == "process set run"
 
+    def test_a_window_of_the_worker_is_none_of_the_runs(self, run, monkeypatch):  # H7
+        monkeypatch.setenv("HOPS_START_TIME", "2020-01-01T00:00:00Z")
+        monkeypatch.setenv("CHRONON_PARTITION", "2020-01-01")
+        assert run("import os; print([name for name in os.environ if name[:5] in ('HOPS_', 'CHRON')])") == ["[]"]
+
     def test_the_command_runs_in_the_given_folder(self, run, tmp_path):
         assert run("import os; print(os.getcwd())", cwd=str(tmp_path)) == [str(tmp_path)]
 
