@@ -25,6 +25,7 @@ from airflow_chronon.job_files import read_jobs
 from airflow_chronon.settings_file import (
     SETTINGS_FILE,
     backend_faults,
+    branch_settings,
     cannot_read,
     read_settings_file,
     runner_faults,
@@ -51,6 +52,7 @@ class ConfRoot:
     state: TreeState = TreeState.WHOLE  #: whether this can be the whole truth (C23)
     unchanged: frozenset[ConfKey] = frozenset()  #: the same as in ``base_root``, so not deployed on this branch (C24)
     unchanged_jobs: frozenset[str] = frozenset()  #: the files of such jobs
+    is_branch_known: bool = True  #: false while the file that would name it cannot be read (C24)
 
     @property
     def branch(self) -> str:
@@ -130,15 +132,16 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         problem = Fault(
             "input", "", f"the conf root {str(root)[:200]!r} cannot be read: {error.args[-1]}", _CHECK_PLACE
         )
-        return ConfRoot(root, Settings(branch=branch or None), problems=(problem,), state=TreeState.UNREADABLE)
+        return _unread(root, branch, (problem,), TreeState.UNREADABLE)
     if not is_there:
         remedy = "create it, or name another with --root or [chronon] conf_root"
         missing = Fault("input", "", f"there is no conf root {root}", remedy)
-        return ConfRoot(root, Settings(branch=branch or None), problems=(missing,), state=TreeState.EMPTY)
+        return _unread(root, branch, (missing,), TreeState.EMPTY)
     try:
         settings = read_settings_file(root, environ=environ)
     except Rejected as error:
-        return ConfRoot(root, Settings(branch=branch or None), problems=error.faults, state=TreeState.UNREADABLE)
+        said = branch_settings(root, environ=environ)
+        return _unread(root, branch, error.faults, TreeState.UNREADABLE, said=said)
     if settings.branch is None and branch:
         settings = settings.model_copy(update={"branch": branch})
     problems: list[Fault] = []
@@ -168,6 +171,18 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         unchanged,
         unchanged_jobs,
         jobs=tuple(jobs),
+    )
+
+
+def _unread(
+    root: Path, branch: str | None, problems: tuple[Fault, ...], state: TreeState, *, said: Settings | None = None
+) -> ConfRoot:
+    """A root of which nobody knows the confs, and perhaps not the branch. ``said`` is what its settings say of branches."""
+    settings = said or Settings()
+    if settings.branch is None and branch:
+        settings = settings.model_copy(update={"branch": branch})
+    return ConfRoot(
+        root, settings, problems=problems, state=state, is_branch_known=said is not None or settings.branch is not None
     )
 
 
@@ -212,7 +227,7 @@ def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = 
     try:
         settings = read_settings_file(root, environ=environ)
     except Rejected:
-        settings = Settings()
+        settings = branch_settings(root, environ=environ) or Settings()
     return settings.branch or branch or settings.default_branch, settings.default_branch
 
 

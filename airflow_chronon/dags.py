@@ -18,6 +18,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airflow_chronon.branches import with_branch
 from airflow_chronon.conf_root import ConfRoot, read_conf_root
 from airflow_chronon.core.conf import ConfKey
 from airflow_chronon.core.job_page import job_page
@@ -162,7 +163,7 @@ def _kept(
     reconciler drops once it has archived them.
     """
     good = {verdict.dag_id for verdict in verdicts.values() if isinstance(verdict, ConfPlan | JobPlan)}
-    if picked.wanted in good:
+    if picked.wanted in good or not root.is_branch_known:
         return
     try:
         state = _state_of(found, root)
@@ -220,7 +221,8 @@ def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, C
     from airflow_chronon.airflow.deployment import find_deployment
 
     found = find_deployment(near=near, conf_root=conf_root)
-    return found, read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
+    root = read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
+    return found, with_branch(root, bundle=found.bundle, state_root=found.state_root)
 
 
 def _asked_dag() -> str | None:

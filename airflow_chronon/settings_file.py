@@ -10,7 +10,7 @@ from pathlib import Path
 
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.settings import CatalogSettings, ConfSettings, Settings, over
-from airflow_chronon.core.settings_text import filled, place_of, read_settings
+from airflow_chronon.core.settings_text import branches_in, filled, place_of, read_settings
 from airflow_chronon.engine.build import build_runner
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
@@ -36,6 +36,15 @@ def read_settings_file(root: Path, *, environ: Mapping[str, str]) -> Settings:
     if faults:
         raise Rejected(faults)
     return settings
+
+
+def branch_settings(root: Path, *, environ: Mapping[str, str]) -> Settings | None:
+    """The branches that a bad settings file names, the defaults beside them; None when it cannot be read at all."""
+    try:
+        text = read_bytes(root / SETTINGS_FILE, limit=MAX_SETTINGS_BYTES, kind="settings file").decode(errors="replace")
+    except (OSError, Rejected):
+        return None
+    return Settings.model_validate(branches_in(text, environ))
 
 
 def default_warehouse(environ: Mapping[str, str]) -> str:

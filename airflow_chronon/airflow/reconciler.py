@@ -14,6 +14,7 @@ from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.deployment import DEFAULT_BUNDLE, find_deployment
 from airflow_chronon.airflow.hooks import find_airflow
+from airflow_chronon.branches import need_branch
 from airflow_chronon.conf_root import read_branch, read_conf_root
 from airflow_chronon.core.identity import legal_id
 from airflow_chronon.core.plan.build import Confirmation
@@ -95,6 +96,7 @@ class ReconcileOperator(BaseOperator):
     def _place(self) -> Place:
         found = find_deployment(near=self._near, conf_root=self._conf_root)
         root = read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
+        root = need_branch(root, bundle=found.bundle, state_root=found.state_root)
         server = find_airflow()
         if server is None:
             raise not_configured()

@@ -9,10 +9,11 @@ import sys
 import time
 from collections.abc import Iterator
 
+from airflow_chronon.branches import need_branch
 from airflow_chronon.cli.airflow import AIRFLOW, need_server
 from airflow_chronon.cli.commands import FORMAT, ROOT, Command, option
 from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root
-from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state, find_state_root
+from airflow_chronon.cli.state import BUNDLE, DEFAULT_BUNDLE, STATE_ROOT, find_state, find_state_root
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.plan.actions import Plan
 from airflow_chronon.core.plan.build import Confirmation
@@ -34,7 +35,7 @@ def plan(options: argparse.Namespace) -> int:
     root = open_root(options.root)
     if options.base is not None:
         return show_differences(root, options.base, as_json=options.format == "json")
-    place = _place(root, options)
+    place = _place(_with_branch(root, options), options)
     return _show((plan_now(place, now=int(time.time())),), as_json=options.format == "json")
 
 
@@ -43,7 +44,7 @@ def reconcile(options: argparse.Namespace) -> int:
     if options.retire_branch != bool(options.branch):
         print("reconcile: --branch and --retire-branch go together", file=sys.stderr)
         return USAGE
-    root = open_root(options.root)
+    root = _with_branch(open_root(options.root), options)
     places = tuple(_given_up(root, options)) if options.retire_branch else (_place(root, options),)
     confirmation = Confirmation.MASS_RETIRE if options.confirm_mass_retire else Confirmation.NONE
     now = int(time.time())
@@ -101,6 +102,10 @@ def _who() -> str:
         return f"{getpass.getuser()} (airflow-chronon reconcile)"
     except (KeyError, OSError):  # a container's user may have no name
         return "airflow-chronon reconcile"
+
+
+def _with_branch(root: ConfRoot, options: argparse.Namespace) -> ConfRoot:
+    return need_branch(root, bundle=options.bundle or DEFAULT_BUNDLE, state_root=find_state_root(options))
 
 
 def _place(root: ConfRoot, options: argparse.Namespace) -> Place:

@@ -20,6 +20,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 #: The sections that are filled in late, by :func:`filled`.
 _LATE = {"catalog", "runner", "env"}
 _MOST_VALUES = 100_000
+_BRANCHES = ("branch", "default_branch")
+_BRANCH_LINE = re.compile(r"""^(?P<key>branch|default_branch)[ \t]*:[ \t]*["']?(?P<value>[^"'#\n]+)""", re.M)
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
@@ -89,6 +91,18 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
         problem = f"a value is not of its type: {str(error)[:200]}"
         raise Rejected([Fault("settings", "", problem, "put it in quotes, or mend it")], conf=file) from None
     return StrictText(expanded, lines, tuple(faults))
+
+
+def branches_in(text: str, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """What a settings file says under ``branch`` and ``default_branch``, whatever else is wrong with it: a mistake elsewhere
+    must not make it another branch's (C24)."""
+    try:
+        raw = yaml.load(text, Loader=_PlainYaml)  # noqa: S506 (a SafeLoader)
+    except Exception:  # as many as there are ways to be no YAML
+        raw = {match["key"]: match["value"].strip() for match in _BRANCH_LINE.finditer(text)}
+    found = raw if isinstance(raw, Mapping) else {}
+    said = {key: _filled(value, environ) for key in _BRANCHES if isinstance(value := found.get(key), str)}
+    return {key: value for key, value in said.items() if value}
 
 
 def read_conf_settings(raw: object, *, conf: str) -> ConfSettings:

@@ -76,8 +76,8 @@ class Command:
 class CommandRunner:
     """Runs one command at a time, in a session of its own, so that all it starts can be ended together.
 
-    The command's environment is the process's without the variables of a window, then ``env``, then the run's (H5). A runner that was stopped runs
-    nothing more. Raises :class:`airflow_chronon.errors.Rejected` when built with an unknown placeholder.
+    The command's environment is the process's without the variables of a window, then ``env``, then the run's (H5). A
+    runner that was stopped runs nothing more. Raises :class:`airflow_chronon.errors.Rejected` when built with an unknown placeholder.
     """
 
     argv: Sequence[str] | None = None  #: a template that replaces the driver's command line

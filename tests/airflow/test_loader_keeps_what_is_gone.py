@@ -10,6 +10,7 @@ import pytest
 
 from airflow_chronon.airflow import deployment
 from airflow_chronon.airflow.operators import ChrononOperator
+from airflow_chronon.conf_root import read_conf_root
 from airflow_chronon.core.plan.copies import OFF_TAG, copy_of
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.runs import RunSchedule
@@ -146,3 +147,34 @@ def test_the_file_that_another_branchs_last_job_reads_stays(root: Path, monkeypa
     asks_for("trial--staging_query.t.left__1", monkeypatch)
     build_dags(conf_root=trial)
     assert Path(task._conf_path).exists()
+
+
+@pytest.fixture
+def trial(root: Path) -> Path:
+    """A branch beside the main one: its conf has a copy, as the main one's has."""
+    path, owner = root.parent / "trial", Deployment("trial", deployment.DEFAULT_BUNDLE)
+    write(path, "own__1")
+    (path / "chronon.yaml").write_text("branch: trial\n")
+    plan = read_conf_root(path, environ={}).facts().plans["trial--staging_query.t.own__1"]
+    open_state(str(root.parent / "home" / "chronon_state"), deployment=owner).write_copy(copy_of(plan))
+    return path
+
+
+@pytest.mark.parametrize("text", ["branch: trial\ncatchup: maybe\n", "catchup: [\nbranch: 'trial' # ours\n"])
+def test_a_mistake_in_the_settings_keeps_the_branchs_own_dags_off(trial: Path, text: str) -> None:  # C23, C24
+    (trial / "chronon.yaml").write_text(text)
+    dags = build_dags(conf_root=trial)
+    assert set(dags) == {"trial--staging_query.t.own__1"}
+    assert schedule(dags["trial--staging_query.t.own__1"]).modes == {}
+
+
+def test_a_root_that_is_gone_stands_for_no_other_branch(trial: Path) -> None:  # C24
+    trial.rename(trial.with_name("elsewhere"))
+    assert build_dags(conf_root=trial) == {}
+    with pytest.raises(ImportErrors, match=r"which branch .* belongs to: main, trial are deployed here"):
+        raise_import_errors(conf_root=trial)
+
+
+def test_a_root_that_is_gone_keeps_the_dags_of_the_only_branch_off(root: Path) -> None:  # C23, case 29
+    root.rename(root.with_name("elsewhere"))
+    assert set(build_dags(conf_root=root)) == {GONE}

@@ -131,3 +131,15 @@ def test_a_revision_whose_settings_cannot_be_read_is_refused(root: Path, capsys:
     (root / "chronon.yaml").write_text("branch: main\n")
     assert main(["plan", "--root", str(root), "--base", "HEAD"]) == 2
     assert "HEAD cannot be compared with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["plan"], ["reconcile", "--confirm-mass-retire"]])
+def test_a_missing_root_plans_nothing_where_several_branches_are_deployed(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:  # C24
+    state = tmp_path / "state"
+    for branch in ("main", "trial"):
+        (state / "dags-folder" / branch / "copies").mkdir(parents=True)
+    code = main([*arguments, "--root", str(tmp_path / "gone"), "--state-root", str(state)])
+    assert code != 0
+    assert f"cannot be told which branch {tmp_path / 'gone'} belongs to: main, trial" in capsys.readouterr().err
