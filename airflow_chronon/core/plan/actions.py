@@ -38,7 +38,7 @@ class Deploy:
 
 @dataclass(frozen=True)
 class Record:
-    """Write what has changed of the schedules into the journal; all entries at once."""
+    """Write what has changed of confs and their copies into the journal; all entries at once."""
 
     entries: tuple[JournalEntry, ...]
 

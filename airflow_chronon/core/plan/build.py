@@ -78,10 +78,7 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
         if entry.owed is not None:
             entries[dag_id], steps = _replays(facts, entry, now=now)
             replays += steps
-    changed = _changed(facts.state.journal, entries)
-    if changed:
-        actions.append(Record(changed))
-    actions += _deploys(facts)  # after the journal: a copy says that a conf which is back has been recorded anew (H16)
+    actions += _recorded_deploys(facts, entries)
     actions += _revivals(facts)
     actions += _unpauses(facts)
     actions += _retirements(facts, confirmation)
@@ -169,6 +166,24 @@ def _with_contract(entry: JournalEntry, known: JournalEntry | None, state: State
 
 def _changed(before: Mapping[str, JournalEntry], after: Mapping[str, JournalEntry]) -> tuple[JournalEntry, ...]:
     return tuple(entry for dag_id, entry in sorted(after.items()) if before.get(dag_id) != entry)
+
+
+def _recorded_deploys(facts: Facts, entries: Mapping[str, JournalEntry]) -> Iterator[Action]:
+    """The journal, the copies, and the digests of the copies, in an order that may end anywhere.
+
+    A copy says that a conf which is back has been recorded anew (H16), so the journal comes first; a digest says that the
+    copy is there, so until then there is none (C23).
+    """
+    deploys = list(_deploys(facts))
+    digests = {action.dag_id: action.copy.digest for action in deploys if isinstance(action, Deploy)}
+    before = {dag_id: replace(entry, digest="") if dag_id in digests else entry for dag_id, entry in entries.items()}
+    changed = _changed(facts.state.journal, before)
+    if changed:
+        yield Record(changed)
+    yield from deploys
+    kept = tuple(entry for dag_id, entry in sorted(entries.items()) if digests.get(dag_id) == entry.digest)
+    if kept:
+        yield Record(kept)
 
 
 def _deploys(facts: Facts) -> Iterator[Action]:

@@ -61,7 +61,7 @@ def _lines(action: Action) -> Iterator[str]:
         case Deploy(dag_id=dag_id, is_new=is_new):
             yield f"deploy    {dag_id}: {'new' if is_new else 'changed'}; a copy is kept"
         case Record(entries=entries):
-            yield f"record    the schedules of {counted(len(entries), 'conf')} in the journal"
+            yield f"record    {counted(len(entries), 'conf')} in the journal"
         case Revive(dag_id=dag_id):
             yield f"revive    {dag_id}: its conf is back before it was deleted"
         case KeepPaused(dag_id=dag_id, why=why):
