@@ -12,6 +12,7 @@ from airflow_chronon.core.plan.actions import Delete, Hold, Report, Severity, St
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.reconcile.run import reconcile
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
+from airflow_chronon.rest.records import RunRecord
 from tests.core.confs import at
 from tests.reconcile.world import BUNDLE, World, broken, conf, tree
 
@@ -365,6 +366,34 @@ def test_dags_of_another_bundle_or_without_tags_are_not_touched() -> None:  # C2
     for _ in range(3):
         world.reconcile()
     assert {stranger.dag_id, plain.dag_id} <= set(world.airflow.dag_records)
+
+
+def test_a_conf_that_moved_to_another_bundle_is_let_go_and_its_dag_left_alone() -> None:  # C24
+    world = deployed(ONE, TWO)
+    world.deploy(TWO)
+    world.parse()
+    theirs = replace(world.airflow.dag_records[ID], bundle="another", tags=frozenset({"chronon", "branch:main"}))
+    world.airflow.dag_records[ID] = theirs
+    world.airflow.run_records.append(RunRecord(ID, "theirs", "scheduled", "running"))
+    for _ in range(3):
+        done = world.reconcile()
+    assert done.plan.is_settled
+    assert ID not in world.state().copies() and world.state().tombstones() == {}
+    assert world.state().archives(ID) == ()  # what there is belongs to the other deployment now
+    assert world.airflow.dag_records[ID] == theirs and world.airflow.run(ID, "theirs").state == "running"
+    assert world.state().journal()[ID].gone is not None
+
+
+def test_a_conf_that_moved_while_it_drained_is_let_go() -> None:  # C24
+    world = deployed(ONE, TWO)
+    world.fire(ID)
+    world.deploy(TWO)
+    world.parse()
+    world.reconcile()
+    world.airflow.dag_records[ID] = replace(world.airflow.dag_records[ID], bundle="another")
+    world.reconcile()
+    assert world.reconcile().plan.is_settled
+    assert world.state().copies() == {"staging_query.t.s.two__1"} and world.state().tombstones() == {}
 
 
 def test_what_a_merged_branch_left_is_listed() -> None:  # C24

@@ -121,6 +121,7 @@ class Forget:
     """Drop the copy: the loader stops producing the DAG."""
 
     dag_id: str
+    is_taken_over: bool = False  #: another deployment has the DAG now: its history stays there, so none is archived
 
 
 @dataclass(frozen=True)

@@ -235,8 +235,9 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
         if held is not None and dag_id in held.dag_ids:
             continue
         dag = airflow.dags.get(dag_id)
-        if dag is not None and not deployment.owns(dag):
-            dag = None  # another deployment has taken the id over: only our own memory of it goes
+        is_taken_over = dag is not None and not deployment.owns(dag)
+        if is_taken_over:
+            dag = None  # only our own memory of it goes
         copy, active = state.doomed.get(dag_id), airflow.active_runs.get(dag_id, 0)
         key = entry.key if entry is not None else ""
         settings = facts.settings.for_conf(key, ()) if copy is None else settings_of_copy(copy, facts.settings)
@@ -253,6 +254,7 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
                 stops=settings.on_retire is OnRetire.STOP or deployment.given_up,
                 confirmed=confirmation is Confirmation.MASS_RETIRE,
                 given_up=deployment.given_up,
+                is_taken_over=is_taken_over,
             )
         )
 

@@ -92,8 +92,9 @@ def _retire_line(action: Action) -> str:
             return f"wait      {dag_id}: {what}"
         case Archive(dag_id=dag_id):
             return f"archive   {dag_id}: its runs, tasks, notes and conf, read back before anything goes"
-        case Forget(dag_id=dag_id):
-            return f"forget    {dag_id}: drop its copy, so that the loader stops producing it"
+        case Forget(dag_id=dag_id, is_taken_over=is_taken_over):
+            why = "since another deployment has it now" if is_taken_over else "so that the loader stops producing it"
+            return f"forget    {dag_id}: drop its copy, {why}"
         case Delete(dag_id=dag_id):
             return f"delete    {dag_id} from Airflow"
         case Clear(dag_id=dag_id):
