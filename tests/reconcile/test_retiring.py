@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_chronon.core.conf import Conf
 from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.documents import ConfType, Environment
 from airflow_chronon.core.plan.actions import Delete, Hold, Report, Severity, StopRuns, Unpause, WaitForRuns
 from airflow_chronon.core.plan.facts import Deployment, TreeState
+from airflow_chronon.core.resolve import RejectedConf
 from airflow_chronon.reconcile.run import reconcile
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
 from airflow_chronon.rest.records import RunRecord
@@ -123,18 +125,18 @@ def test_a_retirement_that_began_goes_on_while_a_later_loss_is_held() -> None:
     assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__1" for number in range(1, 9)}
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        pytest.param(broken("t.s.one__1"), id="no JSON"),
-        pytest.param(broken("t.s.one"), id="named otherwise than its file"),
-        pytest.param(conf("t.s.one__1", schedule="0 0 31 2 *"), id="breaks a rule"),
-        pytest.param(conf("t.s.one__1", environments=[int(Environment.CANARY)]), id="of another environment"),
-    ],
-)
-def test_a_bad_conf_counts_as_present(bad: object) -> None:  # C23
+BAD = [
+    pytest.param(broken("t.s.one__1"), id="no JSON"),
+    pytest.param(broken("t.s.one"), id="named otherwise than its file"),
+    pytest.param(conf("t.s.one__1", schedule="0 0 31 2 *"), id="breaks a rule"),
+    pytest.param(conf("t.s.one__1", environments=[int(Environment.CANARY)]), id="of another environment"),
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_conf_counts_as_present(bad: Conf | RejectedConf) -> None:  # C23
     world = deployed(ONE, TWO)
-    world.deploy(bad, TWO)  # type: ignore[arg-type]
+    world.deploy(bad, TWO)
     for _ in range(4):
         world.parse()
         world.reconcile()
@@ -326,6 +328,30 @@ def test_a_paused_dag_stays_paused_where_that_is_allowed() -> None:  # C25
     done = world.reconcile()
     assert world.airflow.dag_records[ID].is_paused
     assert [each.severity for each in done.plan.actions if getattr(each, "conf", "") == ID] == [Severity.NOTE]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_paused_dag_is_unpaused_when_its_conf_is_bad_since(bad: Conf | RejectedConf) -> None:  # C23, C25
+    world = deployed(ONE, TWO)
+    run = world.fire(ID)
+    assert run is not None
+    world.airflow.set_paused(ID, paused=True)
+    world.deploy(bad, TWO)
+    world.parse()
+    done = world.reconcile()
+    assert [action.dag_id for action in done.outcome.done if isinstance(action, Unpause)] == [ID]
+    world.finish()
+    assert world.airflow.run(ID, run.run_id).state == "success"
+
+
+def test_a_paused_dag_of_a_bad_conf_stays_paused_where_the_conf_allowed_it() -> None:  # C25
+    world = deployed(conf("t.s.one__1", customJson='{"airflow": {"pause": "allow"}}'), TWO)
+    world.airflow.set_paused(ID, paused=True)
+    world.deploy(broken("t.s.one__1"), TWO)
+    world.parse()
+    plan = world.reconcile().plan
+    assert world.airflow.dag_records[ID].is_paused
+    assert [each.severity for each in plan.actions if getattr(each, "conf", "") == ID] == [Severity.NOTE]  # type: ignore[union-attr]
 
 
 def test_a_paused_dag_that_is_to_go_is_unpaused_for_its_last_runs() -> None:

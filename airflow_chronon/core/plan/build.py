@@ -121,6 +121,19 @@ def vanished(facts: Facts) -> tuple[str, ...]:
     return tuple(sorted(dag_id for dag_id in known if not facts.tree.holds(dag_id, state.journal.get(dag_id))))
 
 
+def paused_while_bad(facts: Facts) -> tuple[str, ...]:
+    """The paused DAGs of this deployment whose confs are in the tree and cannot run (C25)."""
+    tree, journal = facts.tree, facts.state.journal
+    return tuple(
+        dag_id
+        for dag_id, dag in sorted(facts.airflow.dags.items())
+        if dag.is_paused
+        and dag_id not in tree.plans
+        and _own_dag(facts, dag_id) is not None
+        and tree.holds(dag_id, journal.get(dag_id))
+    )
+
+
 def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
     """The DAGs whose past runs a plan needs to know."""
     journal = facts.state.journal
@@ -211,11 +224,15 @@ def _revivals(facts: Facts) -> Iterator[Action]:
 
 
 def _unpauses(facts: Facts) -> Iterator[Action]:
-    for dag_id, plan in sorted(facts.tree.plans.items()):
+    settings = {dag_id: plan.settings for dag_id, plan in facts.tree.plans.items()}
+    for dag_id in paused_while_bad(facts):  # its last runs cannot end before
+        if (copy := facts.state.read_copies.get(dag_id)) is not None:
+            settings[dag_id] = settings_of_copy(copy, facts.settings)
+    for dag_id, own in sorted(settings.items()):
         dag = _own_dag(facts, dag_id)
         if dag is None or not dag.is_paused:
             continue
-        if plan.settings.pause is Pause.ALLOW:
+        if own.pause is Pause.ALLOW:
             fault = Fault(
                 "C25", "", "it is paused, and its settings allow that", "unpause it in Airflow when it shall go on"
             )
@@ -238,7 +255,7 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
         is_taken_over = dag is not None and not deployment.owns(dag)
         if is_taken_over:
             dag = None  # only our own memory of it goes
-        copy, active = state.doomed.get(dag_id), airflow.active_runs.get(dag_id, 0)
+        copy, active = state.read_copies.get(dag_id), airflow.active_runs.get(dag_id, 0)
         key = entry.key if entry is not None else ""
         settings = facts.settings.for_conf(key, ()) if copy is None else settings_of_copy(copy, facts.settings)
         if dag is not None and dag.is_paused and dag.fires_no_more and active:

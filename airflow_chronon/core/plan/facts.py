@@ -180,7 +180,7 @@ class StateFacts:
     journal: Mapping[str, JournalEntry] = field(default_factory=dict)
     other_tables: Mapping[str, str] = field(default_factory=dict)  #: table: the other branch that writes it
     other_problems: tuple[Fault, ...] = ()  #: what kept other branches' tables from being known
-    doomed: Mapping[str, ConfCopy] = field(default_factory=dict)  #: the copies of confs that the tree no longer holds
+    read_copies: Mapping[str, ConfCopy] = field(default_factory=dict)  #: for settings that the tree no longer tells
     contracts: Mapping[str, str] = field(default_factory=dict)  #: DAG id: the grid that its table was first written on
 
 
