@@ -9,6 +9,7 @@ import pytest
 from airflow_chronon.core.conf import Conf
 from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.documents import ConfType, Environment
+from airflow_chronon.core.job_document import Job
 from airflow_chronon.core.plan.actions import Delete, Hold, Report, Severity, StopRuns, Unpause, WaitForRuns
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.core.resolve import RejectedConf
@@ -16,7 +17,7 @@ from airflow_chronon.reconcile.run import reconcile
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
 from airflow_chronon.rest.records import RunRecord
 from tests.core.confs import at
-from tests.reconcile.world import BUNDLE, World, broken, conf, tree
+from tests.reconcile.world import BUNDLE, World, broken, conf, job, tree
 
 ONE, TWO, THREE = (conf(f"t.s.{name}__1") for name in ("one", "two", "three"))
 ID = "staging_query.t.s.one__1"
@@ -81,15 +82,34 @@ def test_an_empty_or_unreadable_tree_retires_nothing_and_says_what_would_go(stat
     assert ID in world.live() and world.state().tombstones() == {}
 
 
-def test_an_empty_tree_is_retired_once_someone_confirms_it() -> None:
-    world = deployed(ONE, TWO)
-    world.deploy()
+def test_jobs_beside_confs_that_are_all_gone_make_no_sound_tree() -> None:  # C23, case 29
+    world = deployed(ONE, TWO, job(), job("other"))
+    before = set(world.airflow.dag_records)
+    world.deploy(job())
+    for _ in range(3):
+        world.parse()
+        done = world.reconcile()
+        assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [3]
+    assert set(world.airflow.dag_records) == before and world.state().tombstones() == {}
+
+
+def test_a_job_that_is_gone_from_a_tree_of_jobs_is_retired() -> None:  # C23
+    world = deployed(job(), job("other"))
+    world.deploy(job())
+    world.settle()
+    assert set(world.airflow.dag_records) == {"job.etl.hourly__1"}
+
+
+@pytest.mark.parametrize("left", [(), (job(),)])
+def test_an_empty_tree_is_retired_once_someone_confirms_it(left: tuple[Job, ...]) -> None:
+    world = deployed(ONE, TWO, *left)
+    world.deploy(*left)
     world.parse()
     world.reconcile(confirmed=True)
     for _ in range(4):
         world.parse()
         world.reconcile()  # the later steps need no confirmation of their own
-    assert world.airflow.dag_records == {}
+    assert set(world.airflow.dag_records) == {"job.etl.hourly__1" for _ in left}
 
 
 def test_an_unreadable_tree_cannot_be_confirmed() -> None:

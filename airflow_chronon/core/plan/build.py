@@ -288,10 +288,11 @@ def _held(facts: Facts, doomed: tuple[str, ...], confirmation: Confirmation) -> 
         return Hold(doomed, Fault("C23", "", problem.rstrip(": "), "mend it first"))
     if confirmation is Confirmation.MASS_RETIRE:
         return None
-    if tree.state is TreeState.EMPTY:
-        held = tuple(each for each in doomed if each not in tombstones or not tombstones[each].confirmed)
-        problem = f"the tree holds no conf, which would retire {len(held)} DAGs"
-        return Hold(held, Fault("C23", "", problem, _CONFIRM)) if held else None
+    unconfirmed = tuple(each for each in doomed if each not in tombstones or not tombstones[each].confirmed)
+    loses_confs = tree.is_without_confs and any(not _family(each, facts).startswith("job/") for each in unconfirmed)
+    if loses_confs or (tree.state is TreeState.EMPTY and unconfirmed):  # jobs lie in a folder of their own
+        problem = f"the tree holds no conf, which would retire {len(unconfirmed)} DAGs"
+        return Hold(unconfirmed, Fault("C23", "", problem, _CONFIRM))
     fresh = [dag_id for dag_id in doomed if dag_id not in tombstones]
     lost = tuple(dag_id for dag_id in fresh if _family(dag_id, facts) not in tree.families)
     were = len(fresh) + sum(dag_id in facts.state.copies or dag_id in facts.airflow.dags for dag_id in tree.ids)

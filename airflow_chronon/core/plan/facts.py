@@ -94,6 +94,12 @@ class TreeFacts:
     families: frozenset[str] = frozenset()  #: of every readable conf, deployed or not
 
     @property
+    def is_without_confs(self) -> bool:
+        """Whether there is not one compiled conf, good or bad; jobs may be there."""
+        kinds = {text.partition("/")[0] for text in (*self.families, *(each.key for each in self.bad))}
+        return kinds <= {"job"}
+
+    @property
     def confs(self) -> Mapping[str, ConfPlan]:
         """The good confs, without jobs."""
         return {dag_id: plan for dag_id, plan in self.plans.items() if isinstance(plan, ConfPlan)}
