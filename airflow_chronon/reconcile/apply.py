@@ -118,7 +118,7 @@ class _Applier:
         self.state.write_tombstone(action.dag_id, replace(tombstone, archive=name))
 
     def forget(self, action: Forget) -> None:
-        if not self._tombstone(action.dag_id).archive:
+        if not action.is_taken_over and not self._tombstone(action.dag_id).archive:
             raise LeftForNextTime(action.dag_id, "its history is not archived yet")
         self.state.remove_copy(action.dag_id)
 

@@ -10,7 +10,7 @@ from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.instants import Instant
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.partition_states import KnownRun
-from airflow_chronon.core.plan.build import Facts, owing, vanished
+from airflow_chronon.core.plan.build import Facts, owing, paused_while_bad, vanished
 from airflow_chronon.core.plan.facts import (
     CHRONON_TAG,
     AirflowFacts,
@@ -59,8 +59,9 @@ def gather(place: Place, *, now: Instant) -> Facts:
     doomed = vanished(facts)
     airflow = replace(airflow, active_runs=_active_runs(place.server, [each for each in doomed if each in dags]))
     airflow = replace(airflow, last_fires=_last_fires(place.server, tree, state))
-    copies = {dag_id: place.state.read_copy(dag_id) for dag_id in doomed if dag_id in state.copies}
-    state = replace(state, doomed={dag_id: copy for dag_id, copy in copies.items() if copy is not None})
+    untold = [each for each in (*doomed, *paused_while_bad(facts)) if each in state.copies]
+    copies = {dag_id: place.state.read_copy(dag_id) for dag_id in untold}
+    state = replace(state, read_copies={dag_id: copy for dag_id, copy in copies.items() if copy is not None})
     due = [each for each in owing(facts, now=now) if each in dags and place.deployment.owns(dags[each])]
     if due:
         airflow = replace(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from airflow_chronon.core.plan.actions import Delete
+from airflow_chronon.core.plan.copies import copy_of
 from tests.reconcile.world import Killed, World, broken, conf
 
 NAMES = ("a__1", "a__2", "b__1", "c__1")
@@ -21,18 +22,19 @@ def id_of(name: str, branch: str) -> str:
 
 
 def story(world: World) -> None:
-    """Some deployed and run; one superseded, one gone."""
+    """Some deployed and run; one superseded, one gone, one changed in place."""
     world.deploy(*(conf(f"t.s.{name}") for name in ("a__1", "b__1", "c__1")))
     world.settle()
     for name in ("a__1", "b__1", "c__1"):
         world.fire(id_of(name, "main"), state="success")
-    world.deploy(conf("t.s.a__2"), conf("t.s.c__1"))
+    world.deploy(conf("t.s.a__2"), conf("t.s.c__1", schedule="0 7 * * *"))
 
 
 def end_state(world: World) -> tuple[object, ...]:
     state = world.state()
     histories = {name: world.history(id_of(name, "main")) for name in NAMES}
-    return set(world.airflow.dag_records), state.copies(), state.tombstones(), histories, world.firing
+    copies = {dag_id: state.read_copy(dag_id) for dag_id in state.copies()}
+    return set(world.airflow.dag_records), copies, state.tombstones(), histories, world.firing
 
 
 @pytest.mark.parametrize("number", range(40))
@@ -53,6 +55,27 @@ def test_a_reconciler_killed_at_any_step_is_made_good_by_the_next(number: int) -
     assert end_state(world) == end_state(undisturbed)
 
 
+@pytest.mark.parametrize("taken_back", [False, True])
+@pytest.mark.parametrize("number", range(10))
+def test_a_conf_changed_in_place_has_its_own_copy_wherever_the_reconciler_is_killed(
+    number: int, taken_back: bool
+) -> None:  # C23, C28
+    before, after = (conf("t.s.a__1", schedule=f"0 {hour} * * *") for hour in (2, 7))
+    world = World()
+    world.deploy(before)
+    world.settle()
+    world.deploy(after)
+    world.parse()
+    calm = world.kill_at(number)
+    with contextlib.suppress(Killed):
+        world.reconcile()
+    calm()
+    world.deploy(before if taken_back else after)
+    world.settle()
+    (plan,) = world.trees["main"].facts().plans.values()
+    assert world.state().read_copy(plan.dag_id) == copy_of(plan)
+
+
 @settings(max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
 class Deployments(RuleBasedStateMachine):
     """Two branches whose trees change, break and vanish, while the reconciler of each is killed at random moments."""
@@ -68,9 +91,15 @@ class Deployments(RuleBasedStateMachine):
         for branch in BRANCHES:
             self.world.deploy(conf("t.s.a__1"), conf("t.s.b__1"), branch=branch)
 
-    @rule(branch=st.sampled_from(BRANCHES), good=st.sets(st.sampled_from(NAMES)), bad=st.sets(st.sampled_from(NAMES)))
-    def change(self, branch: str, good: set[str], bad: set[str]) -> None:
-        confs = [broken(f"t.s.{name}") if name in bad else conf(f"t.s.{name}") for name in sorted(good | bad)]
+    @rule(
+        branch=st.sampled_from(BRANCHES),
+        good=st.sets(st.sampled_from(NAMES)),
+        bad=st.sets(st.sampled_from(NAMES)),
+        hour=st.sampled_from([2, 7]),
+    )
+    def change(self, branch: str, good: set[str], bad: set[str], hour: int) -> None:
+        named = {name: conf(f"t.s.{name}", schedule=f"0 {hour} * * *") for name in good}
+        confs = [broken(f"t.s.{name}") if name in bad else named[name] for name in sorted(good | bad)]
         self.world.deploy(*confs, branch=branch)
         self.broken[branch] = bad
 
@@ -122,7 +151,9 @@ class Deployments(RuleBasedStateMachine):
             had = {id_of(name, branch) for name in self.broken[branch]}
             assert self.world.live(branch) <= set(facts.plans) | had
             assert self.world.live(branch) >= set(facts.plans)
-            assert self.world.state(branch).tombstones() == {}
+            state = self.world.state(branch)
+            assert state.tombstones() == {}
+            assert all(state.read_copy(dag_id) == copy_of(plan) for dag_id, plan in facts.plans.items())
 
     @invariant()
     def no_history_is_lost(self) -> None:

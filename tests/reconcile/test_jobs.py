@@ -218,6 +218,17 @@ class TestABrokenFile:
         later(world, HOUR, job(version=2))
         assert entry(world, NEXT).armed == world.now
 
+    def test_stays_paused_if_it_was(self) -> None:
+        # H14, C25
+        world = deployed()
+        world.airflow.set_paused(ID, paused=True)
+        later(world, HOUR, self.BAD)
+        plan = world.reconcile().plan
+        assert world.airflow.dag_records[ID].is_paused
+        assert any(
+            isinstance(action, Report) and action.conf == ID and action.fault.rule == "C25" for action in plan.actions
+        )
+
     def test_fires_no_more_until_it_is_good_again(self) -> None:
         world = self.broken()
         assert not entry(world).now.fires

@@ -6,14 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_chronon.core.conf import Conf
 from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.documents import ConfType, Environment
+from airflow_chronon.core.job_document import Job
 from airflow_chronon.core.plan.actions import Delete, Hold, Report, Severity, StopRuns, Unpause, WaitForRuns
 from airflow_chronon.core.plan.facts import Deployment, TreeState
+from airflow_chronon.core.resolve import RejectedConf
 from airflow_chronon.reconcile.run import reconcile
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
+from airflow_chronon.rest.records import RunRecord
 from tests.core.confs import at
-from tests.reconcile.world import BUNDLE, World, broken, conf, tree
+from tests.reconcile.world import BUNDLE, World, broken, conf, job, tree
 
 ONE, TWO, THREE = (conf(f"t.s.{name}__1") for name in ("one", "two", "three"))
 ID = "staging_query.t.s.one__1"
@@ -78,15 +82,34 @@ def test_an_empty_or_unreadable_tree_retires_nothing_and_says_what_would_go(stat
     assert ID in world.live() and world.state().tombstones() == {}
 
 
-def test_an_empty_tree_is_retired_once_someone_confirms_it() -> None:
-    world = deployed(ONE, TWO)
-    world.deploy()
+def test_jobs_beside_confs_that_are_all_gone_make_no_sound_tree() -> None:  # C23, case 29
+    world = deployed(ONE, TWO, job(), job("other"))
+    before = set(world.airflow.dag_records)
+    world.deploy(job())
+    for _ in range(3):
+        world.parse()
+        done = world.reconcile()
+        assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [3]
+    assert set(world.airflow.dag_records) == before and world.state().tombstones() == {}
+
+
+def test_a_job_that_is_gone_from_a_tree_of_jobs_is_retired() -> None:  # C23
+    world = deployed(job(), job("other"))
+    world.deploy(job())
+    world.settle()
+    assert set(world.airflow.dag_records) == {"job.etl.hourly__1"}
+
+
+@pytest.mark.parametrize("left", [(), (job(),)])
+def test_an_empty_tree_is_retired_once_someone_confirms_it(left: tuple[Job, ...]) -> None:
+    world = deployed(ONE, TWO, *left)
+    world.deploy(*left)
     world.parse()
     world.reconcile(confirmed=True)
     for _ in range(4):
         world.parse()
         world.reconcile()  # the later steps need no confirmation of their own
-    assert world.airflow.dag_records == {}
+    assert set(world.airflow.dag_records) == {"job.etl.hourly__1" for _ in left}
 
 
 def test_an_unreadable_tree_cannot_be_confirmed() -> None:
@@ -122,18 +145,18 @@ def test_a_retirement_that_began_goes_on_while_a_later_loss_is_held() -> None:
     assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__1" for number in range(1, 9)}
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        pytest.param(broken("t.s.one__1"), id="no JSON"),
-        pytest.param(broken("t.s.one"), id="named otherwise than its file"),
-        pytest.param(conf("t.s.one__1", schedule="0 0 31 2 *"), id="breaks a rule"),
-        pytest.param(conf("t.s.one__1", environments=[int(Environment.CANARY)]), id="of another environment"),
-    ],
-)
-def test_a_bad_conf_counts_as_present(bad: object) -> None:  # C23
+BAD = [
+    pytest.param(broken("t.s.one__1"), id="no JSON"),
+    pytest.param(broken("t.s.one"), id="named otherwise than its file"),
+    pytest.param(conf("t.s.one__1", schedule="0 0 31 2 *"), id="breaks a rule"),
+    pytest.param(conf("t.s.one__1", environments=[int(Environment.CANARY)]), id="of another environment"),
+]
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_conf_counts_as_present(bad: Conf | RejectedConf) -> None:  # C23
     world = deployed(ONE, TWO)
-    world.deploy(bad, TWO)  # type: ignore[arg-type]
+    world.deploy(bad, TWO)
     for _ in range(4):
         world.parse()
         world.reconcile()
@@ -327,6 +350,30 @@ def test_a_paused_dag_stays_paused_where_that_is_allowed() -> None:  # C25
     assert [each.severity for each in done.plan.actions if getattr(each, "conf", "") == ID] == [Severity.NOTE]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("bad", BAD)
+def test_a_paused_dag_is_unpaused_when_its_conf_is_bad_since(bad: Conf | RejectedConf) -> None:  # C23, C25
+    world = deployed(ONE, TWO)
+    run = world.fire(ID)
+    assert run is not None
+    world.airflow.set_paused(ID, paused=True)
+    world.deploy(bad, TWO)
+    world.parse()
+    done = world.reconcile()
+    assert [action.dag_id for action in done.outcome.done if isinstance(action, Unpause)] == [ID]
+    world.finish()
+    assert world.airflow.run(ID, run.run_id).state == "success"
+
+
+def test_a_paused_dag_of_a_bad_conf_stays_paused_where_the_conf_allowed_it() -> None:  # C25
+    world = deployed(conf("t.s.one__1", customJson='{"airflow": {"pause": "allow"}}'), TWO)
+    world.airflow.set_paused(ID, paused=True)
+    world.deploy(broken("t.s.one__1"), TWO)
+    world.parse()
+    plan = world.reconcile().plan
+    assert world.airflow.dag_records[ID].is_paused
+    assert [each.severity for each in plan.actions if getattr(each, "conf", "") == ID] == [Severity.NOTE]  # type: ignore[union-attr]
+
+
 def test_a_paused_dag_that_is_to_go_is_unpaused_for_its_last_runs() -> None:
     world = deployed(ONE, TWO)
     world.fire(ID)
@@ -365,6 +412,34 @@ def test_dags_of_another_bundle_or_without_tags_are_not_touched() -> None:  # C2
     for _ in range(3):
         world.reconcile()
     assert {stranger.dag_id, plain.dag_id} <= set(world.airflow.dag_records)
+
+
+def test_a_conf_that_moved_to_another_bundle_is_let_go_and_its_dag_left_alone() -> None:  # C24
+    world = deployed(ONE, TWO)
+    world.deploy(TWO)
+    world.parse()
+    theirs = replace(world.airflow.dag_records[ID], bundle="another", tags=frozenset({"chronon", "branch:main"}))
+    world.airflow.dag_records[ID] = theirs
+    world.airflow.run_records.append(RunRecord(ID, "theirs", "scheduled", "running"))
+    for _ in range(3):
+        done = world.reconcile()
+    assert done.plan.is_settled
+    assert ID not in world.state().copies() and world.state().tombstones() == {}
+    assert world.state().archives(ID) == ()  # what there is belongs to the other deployment now
+    assert world.airflow.dag_records[ID] == theirs and world.airflow.run(ID, "theirs").state == "running"
+    assert world.state().journal()[ID].gone is not None
+
+
+def test_a_conf_that_moved_while_it_drained_is_let_go() -> None:  # C24
+    world = deployed(ONE, TWO)
+    world.fire(ID)
+    world.deploy(TWO)
+    world.parse()
+    world.reconcile()
+    world.airflow.dag_records[ID] = replace(world.airflow.dag_records[ID], bundle="another")
+    world.reconcile()
+    assert world.reconcile().plan.is_settled
+    assert world.state().copies() == {"staging_query.t.s.two__1"} and world.state().tombstones() == {}
 
 
 def test_what_a_merged_branch_left_is_listed() -> None:  # C24

@@ -38,7 +38,7 @@ class Deploy:
 
 @dataclass(frozen=True)
 class Record:
-    """Write what has changed of the schedules into the journal; all entries at once."""
+    """Write what has changed of confs and their copies into the journal; all entries at once."""
 
     entries: tuple[JournalEntry, ...]
 
@@ -121,6 +121,7 @@ class Forget:
     """Drop the copy: the loader stops producing the DAG."""
 
     dag_id: str
+    is_taken_over: bool = False  #: another deployment has the DAG now: its history stays there, so none is archived
 
 
 @dataclass(frozen=True)

@@ -78,10 +78,7 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
         if entry.owed is not None:
             entries[dag_id], steps = _replays(facts, entry, now=now)
             replays += steps
-    changed = _changed(facts.state.journal, entries)
-    if changed:
-        actions.append(Record(changed))
-    actions += _deploys(facts)  # after the journal: a copy says that a conf which is back has been recorded anew (H16)
+    actions += _recorded_deploys(facts, entries)
     actions += _revivals(facts)
     actions += _unpauses(facts)
     actions += _retirements(facts, confirmation)
@@ -122,6 +119,19 @@ def vanished(facts: Facts) -> tuple[str, ...]:
     known = state.copies | set(state.tombstones)
     known |= {dag_id for dag_id, dag in facts.airflow.dags.items() if facts.deployment.owns(dag)}
     return tuple(sorted(dag_id for dag_id in known if not facts.tree.holds(dag_id, state.journal.get(dag_id))))
+
+
+def paused_while_bad(facts: Facts) -> tuple[str, ...]:
+    """The paused DAGs of this deployment whose confs are in the tree and cannot run (C25)."""
+    tree, journal = facts.tree, facts.state.journal
+    return tuple(
+        dag_id
+        for dag_id, dag in sorted(facts.airflow.dags.items())
+        if dag.is_paused
+        and dag_id not in tree.plans
+        and _own_dag(facts, dag_id) is not None
+        and tree.holds(dag_id, journal.get(dag_id))
+    )
 
 
 def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
@@ -171,6 +181,24 @@ def _changed(before: Mapping[str, JournalEntry], after: Mapping[str, JournalEntr
     return tuple(entry for dag_id, entry in sorted(after.items()) if before.get(dag_id) != entry)
 
 
+def _recorded_deploys(facts: Facts, entries: Mapping[str, JournalEntry]) -> Iterator[Action]:
+    """The journal, the copies, and the digests of the copies, in an order that may end anywhere.
+
+    A copy says that a conf which is back has been recorded anew (H16), so the journal comes first; a digest says that the
+    copy is there, so until then there is none (C23).
+    """
+    deploys = list(_deploys(facts))
+    digests = {action.dag_id: action.copy.digest for action in deploys if isinstance(action, Deploy)}
+    before = {dag_id: replace(entry, digest="") if dag_id in digests else entry for dag_id, entry in entries.items()}
+    changed = _changed(facts.state.journal, before)
+    if changed:
+        yield Record(changed)
+    yield from deploys
+    kept = tuple(entry for dag_id, entry in sorted(entries.items()) if digests.get(dag_id) == entry.digest)
+    if kept:
+        yield Record(kept)
+
+
 def _deploys(facts: Facts) -> Iterator[Action]:
     state = facts.state
     for dag_id, copy in facts.copies.items():
@@ -196,11 +224,15 @@ def _revivals(facts: Facts) -> Iterator[Action]:
 
 
 def _unpauses(facts: Facts) -> Iterator[Action]:
-    for dag_id, plan in sorted(facts.tree.plans.items()):
+    settings = {dag_id: plan.settings for dag_id, plan in facts.tree.plans.items()}
+    for dag_id in paused_while_bad(facts):  # its last runs cannot end before
+        if (copy := facts.state.read_copies.get(dag_id)) is not None:
+            settings[dag_id] = settings_of_copy(copy, facts.settings)
+    for dag_id, own in sorted(settings.items()):
         dag = _own_dag(facts, dag_id)
         if dag is None or not dag.is_paused:
             continue
-        if plan.settings.pause is Pause.ALLOW:
+        if own.pause is Pause.ALLOW:
             fault = Fault(
                 "C25", "", "it is paused, and its settings allow that", "unpause it in Airflow when it shall go on"
             )
@@ -220,9 +252,10 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
         if held is not None and dag_id in held.dag_ids:
             continue
         dag = airflow.dags.get(dag_id)
-        if dag is not None and not deployment.owns(dag):
-            dag = None  # another deployment has taken the id over: only our own memory of it goes
-        copy, active = state.doomed.get(dag_id), airflow.active_runs.get(dag_id, 0)
+        is_taken_over = dag is not None and not deployment.owns(dag)
+        if is_taken_over:
+            dag = None  # only our own memory of it goes
+        copy, active = state.read_copies.get(dag_id), airflow.active_runs.get(dag_id, 0)
         key = entry.key if entry is not None else ""
         settings = facts.settings.for_conf(key, ()) if copy is None else settings_of_copy(copy, facts.settings)
         if dag is not None and dag.is_paused and dag.fires_no_more and active:
@@ -238,6 +271,7 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
                 stops=settings.on_retire is OnRetire.STOP or deployment.given_up,
                 confirmed=confirmation is Confirmation.MASS_RETIRE,
                 given_up=deployment.given_up,
+                is_taken_over=is_taken_over,
             )
         )
 
@@ -254,10 +288,11 @@ def _held(facts: Facts, doomed: tuple[str, ...], confirmation: Confirmation) -> 
         return Hold(doomed, Fault("C23", "", problem.rstrip(": "), "mend it first"))
     if confirmation is Confirmation.MASS_RETIRE:
         return None
-    if tree.state is TreeState.EMPTY:
-        held = tuple(each for each in doomed if each not in tombstones or not tombstones[each].confirmed)
-        problem = f"the tree holds no conf, which would retire {len(held)} DAGs"
-        return Hold(held, Fault("C23", "", problem, _CONFIRM)) if held else None
+    unconfirmed = tuple(each for each in doomed if each not in tombstones or not tombstones[each].confirmed)
+    loses_confs = tree.is_without_confs and any(not _family(each, facts).startswith("job/") for each in unconfirmed)
+    if loses_confs or (tree.state is TreeState.EMPTY and unconfirmed):  # jobs lie in a folder of their own
+        problem = f"the tree holds no conf, which would retire {len(unconfirmed)} DAGs"
+        return Hold(unconfirmed, Fault("C23", "", problem, _CONFIRM))
     fresh = [dag_id for dag_id in doomed if dag_id not in tombstones]
     lost = tuple(dag_id for dag_id in fresh if _family(dag_id, facts) not in tree.families)
     were = len(fresh) + sum(dag_id in facts.state.copies or dag_id in facts.airflow.dags for dag_id in tree.ids)

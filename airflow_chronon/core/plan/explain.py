@@ -61,7 +61,7 @@ def _lines(action: Action) -> Iterator[str]:
         case Deploy(dag_id=dag_id, is_new=is_new):
             yield f"deploy    {dag_id}: {'new' if is_new else 'changed'}; a copy is kept"
         case Record(entries=entries):
-            yield f"record    the schedules of {counted(len(entries), 'conf')} in the journal"
+            yield f"record    {counted(len(entries), 'conf')} in the journal"
         case Revive(dag_id=dag_id):
             yield f"revive    {dag_id}: its conf is back before it was deleted"
         case KeepPaused(dag_id=dag_id, why=why):
@@ -92,8 +92,9 @@ def _retire_line(action: Action) -> str:
             return f"wait      {dag_id}: {what}"
         case Archive(dag_id=dag_id):
             return f"archive   {dag_id}: its runs, tasks, notes and conf, read back before anything goes"
-        case Forget(dag_id=dag_id):
-            return f"forget    {dag_id}: drop its copy, so that the loader stops producing it"
+        case Forget(dag_id=dag_id, is_taken_over=is_taken_over):
+            why = "since another deployment has it now" if is_taken_over else "so that the loader stops producing it"
+            return f"forget    {dag_id}: drop its copy, {why}"
         case Delete(dag_id=dag_id):
             return f"delete    {dag_id} from Airflow"
         case Clear(dag_id=dag_id):

@@ -94,6 +94,12 @@ class TreeFacts:
     families: frozenset[str] = frozenset()  #: of every readable conf, deployed or not
 
     @property
+    def is_without_confs(self) -> bool:
+        """Whether there is not one compiled conf, good or bad; jobs may be there."""
+        kinds = {text.partition("/")[0] for text in (*self.families, *(each.key for each in self.bad))}
+        return kinds <= {"job"}
+
+    @property
     def confs(self) -> Mapping[str, ConfPlan]:
         """The good confs, without jobs."""
         return {dag_id: plan for dag_id, plan in self.plans.items() if isinstance(plan, ConfPlan)}
@@ -180,7 +186,7 @@ class StateFacts:
     journal: Mapping[str, JournalEntry] = field(default_factory=dict)
     other_tables: Mapping[str, str] = field(default_factory=dict)  #: table: the other branch that writes it
     other_problems: tuple[Fault, ...] = ()  #: what kept other branches' tables from being known
-    doomed: Mapping[str, ConfCopy] = field(default_factory=dict)  #: the copies of confs that the tree no longer holds
+    read_copies: Mapping[str, ConfCopy] = field(default_factory=dict)  #: for settings that the tree no longer tells
     contracts: Mapping[str, str] = field(default_factory=dict)  #: DAG id: the grid that its table was first written on
 
 

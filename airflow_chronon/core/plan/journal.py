@@ -56,7 +56,7 @@ class JournalEntry:
     family: str  #: the key without the version
     file: str
     table: str
-    digest: str  #: of the copy in the state folder
+    digest: str  #: of the copy in the state folder; empty while that may be another, or none
     first_seen: Instant
     eras: tuple[Era, ...]  #: oldest first, never empty
     owed: Owed | None = None

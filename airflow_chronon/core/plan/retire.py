@@ -25,13 +25,14 @@ class Doomed:
 
     dag_id: str
     why: str
-    dag: KnownDag | None  #: None: Airflow does not have it
+    dag: KnownDag | None  #: None: Airflow does not have it, or as another deployment's
     tombstone: Tombstone | None
     has_copy: bool  #: so the loader still produces it, off
     active_runs: int
     stops: bool  #: runs in progress are stopped, not waited for
     confirmed: bool
     given_up: bool = False  #: its whole branch is: nobody will produce it again
+    is_taken_over: bool = False  #: another deployment has a DAG of this id now, and its history
 
 
 _NOTHING_PRODUCES_IT = "nothing produces it any more, so they could not finish"
@@ -45,7 +46,7 @@ def retire_steps(doomed: Doomed) -> Iterator[RetireStep]:
     no longer produced, deleted. Each step leaves a trace that the next reconcile reads, so that it may end after any.
     """
     dag_id, dag, tombstone = doomed.dag_id, doomed.dag, doomed.tombstone
-    if tombstone is None or (doomed.confirmed and not tombstone.confirmed):
+    if not doomed.is_taken_over and (tombstone is None or (doomed.confirmed and not tombstone.confirmed)):
         yield Drain(dag_id, doomed.why, doomed.confirmed)
     is_archived = tombstone is not None and bool(tombstone.archive)
     if dag is None:
@@ -72,10 +73,10 @@ def retire_steps(doomed: Doomed) -> Iterator[RetireStep]:
 
 
 def _without_dag(doomed: Doomed, is_archived: bool) -> Iterator[RetireStep]:
-    if not is_archived:
+    if not is_archived and not doomed.is_taken_over:
         yield Archive(doomed.dag_id)
     if doomed.has_copy:
-        yield Forget(doomed.dag_id)
+        yield Forget(doomed.dag_id, doomed.is_taken_over)
     yield Clear(doomed.dag_id)
 
 
