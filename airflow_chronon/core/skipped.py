@@ -93,6 +93,9 @@ class Skips:
         outside = _outside(start, schedule)
         if outside is not None:
             return outside
+        coming = schedule.covering_run(start)
+        if coming is not None and self.is_to_come(coming):  # whatever held before: the present schedule runs it
+            return _off(eras, question.now) if eras and eras[-1].is_paused else None
         closed_under = _schedule_at(schedule.end_of(start), schedule, eras)
         if closed_under is None:
             return _off(eras, schedule.end_of(start))
@@ -102,7 +105,7 @@ class Skips:
         fired_under = _schedule_at(run.fire, schedule, eras)
         if fired_under is None:
             return _off(eras, run.fire)
-        if run.fire > question.now or self.is_to_come(run):
+        if run.fire > question.now:
             return None
         limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
         if (
