@@ -191,6 +191,38 @@ def test_what_waits_for_a_pause_to_end_is_paused_and_not_due() -> None:  # H14, 
     assert states(rows(plan, "2026-06-09 22:00", "2026-06-09 23:00", known)) == [expected] * 2
 
 
+@pytest.mark.parametrize("now", ["2026-06-13 12:30", "2026-06-16 12:30"])  # Friday's change, before and after Monday
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "skipped: catch-up off"),
+        (
+            {"start_date": "2026-05-01", "catchup": True, "max_catchup_runs": 1},
+            "skipped: capped: max_catchup_runs is 1",
+        ),
+    ],
+)
+def test_days_of_a_week_whose_fire_never_came_are_explained_by_the_schedule_that_followed(
+    settings: dict[str, Any], expected: str, now: str
+) -> None:  # C9, H20
+    weekly, every_day = daily("0 6 * * MON", **settings), daily("0 6 * * *", **settings)
+    eras = [Era(at("2026-05-01"), weekly.runs), Era(at("2026-06-12 12:00"), every_day.runs)]
+    runs = [
+        KnownRun("w", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08"))),
+        *(run(every_day, f"2026-06-{day}") for day in range(11, 16) if at(f"2026-06-{day} 23:59") < at(now)),
+    ]
+    found = rows(every_day, "2026-06-08", "2026-06-10", Known(landed=frozenset(), runs=runs, eras=eras), now=now)
+    assert states(found) == [expected] * 3
+
+
+@pytest.mark.parametrize("now", ["2026-06-12 12:30", "2026-06-16 12:30"])
+def test_days_of_a_week_that_the_end_date_cuts_are_never_due(now: str) -> None:  # C9, C29, H20
+    plan = daily("0 6 * * MON", start_date="2026-05-01", end_date="2026-06-09", catchup=True)
+    runs = [KnownRun("w", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08")))]
+    found = rows(plan, "2026-06-08", "2026-06-10", Known(landed=frozenset(), runs=runs), now=now)
+    assert states(found) == ["skipped: after the end: end_date is 2026-06-10T00:00:00Z"] * 3
+
+
 def test_what_a_cap_dropped_stays_capped_when_the_cap_is_lifted() -> None:  # H10, H20
     capped = daily(start_date="2026-06-01", catchup=True, max_catchup_runs=2)
     lifted = daily(start_date="2026-06-01", catchup=True)
