@@ -9,13 +9,12 @@ from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.job_ranges import check_ended, read_intervals
 from airflow_chronon.core.job_schedule import JobSchedule
-from airflow_chronon.core.manual import IllegalPartition, read_end, read_range, read_start
+from airflow_chronon.core.manual import read_range, read_span
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.journal import JournalEntry, as_seen
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.runs import RunSchedule
 from airflow_chronon.core.verdicts import GoodPlan
-from airflow_chronon.errors import Fault
 from airflow_chronon.rest.coverage import known_runs, runs_covering
 from airflow_chronon.rest.protocol import AirflowServer
 
@@ -40,11 +39,7 @@ def asked_range(plan: GoodPlan, start: str, end: str | None) -> TimeWindow:
     schedule, last = schedule_of(plan), end or start
     if isinstance(schedule, JobSchedule):
         return read_intervals(start, last, schedule)
-    spec = schedule.spec
-    first_start, last_start = read_start(start, spec), read_end(last, spec)
-    if last_start < first_start:
-        raise IllegalPartition(Fault("C27", "end_ds", f"{last!r} is before start_ds {start!r}", "swap them"))
-    return TimeWindow(first_start, last_start + spec.grid.interval)
+    return read_span(start, last, schedule.spec)
 
 
 def ended_range(plan: GoodPlan, start: str, end: str | None, *, now: Instant) -> TimeWindow:

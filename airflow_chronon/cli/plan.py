@@ -60,14 +60,15 @@ def reconcile(options: argparse.Namespace) -> int:
 
 def show_differences(root: ConfRoot, revision: str, *, as_json: bool) -> int:
     """Print what differs from a revision; findings are grids that changed without a version bump (C22)."""
-    with revision_of(root, revision) as base:
+    left_out: list[Fault] = []
+    with revision_of(root, revision, left_out=left_out) as base:
         found = compare_trees(base.facts(), root.whole.facts())
     if as_json:
         json.dump([_difference_json(each) for each in found], sys.stdout, indent=1, ensure_ascii=False)
         print()
     else:
         print("\n".join(map(str, found)) or f"nothing differs from {revision}")
-    for problem in root.problems:
+    for problem in (*left_out, *root.problems):
         print(problem, file=sys.stderr)
     return FINDINGS if root.problems or any(each.change is Change.GRID for each in found) else GOOD
 

@@ -43,17 +43,22 @@ def read_end(text: str, spec: PartitionSpec, *, field: str = "end_ds") -> Instan
     return spec.grid.floor(instant + DAY - 1) if is_day else _on_grid(instant, text, spec, field)
 
 
-def read_range(start: str, end: str, spec: PartitionSpec, *, now: Instant) -> TimeWindow:
-    """The window of the partitions from ``start`` to ``end``, both inclusive.
+def read_span(start: str, end: str, spec: PartitionSpec) -> TimeWindow:
+    """The window of the partitions from ``start`` to ``end``, both inclusive, whether or not they have closed.
 
-    Raises :class:`IllegalPartition` for a range that is inverted or holds a partition that has not closed by ``now``.
+    Raises :class:`IllegalPartition` for a range that is inverted.
     """
     first, last = read_start(start, spec), read_end(end, spec)
     (typed_first, from_day), (typed_last, to_day) = _read(start, spec, "start_ds"), _read(end, spec, "end_ds")
     # two days in the wrong order may share a partition of a shifted grid
     if last < first or (from_day and to_day and typed_last < typed_first):
         raise _refused("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
-    window = TimeWindow(first, last + spec.grid.interval)
+    return TimeWindow(first, last + spec.grid.interval)
+
+
+def read_range(start: str, end: str, spec: PartitionSpec, *, now: Instant) -> TimeWindow:
+    """The same window, every partition of which has closed by ``now``; else :class:`IllegalPartition`."""
+    window = read_span(start, end, spec)
     check_closed(window, spec, now=now, field="end_ds")
     return window
 

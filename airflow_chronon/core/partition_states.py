@@ -88,7 +88,7 @@ def partition_rows(
         elif row.landed:
             rows.append(replace(row, state=row.good))
         else:
-            rows.append(row if known.runs is None else _without_run(row, schedule, skips, now))
+            rows.append(row if known.runs is None else _without_run(row, schedule, skips))
     return rows
 
 
@@ -122,11 +122,11 @@ def _with_run(row: PartitionRow, run: KnownRun) -> PartitionRow:
     return replace(row, state=row.good)
 
 
-def _without_run(row: PartitionRow, schedule: AnySchedule, skips: Skips, now: Instant) -> PartitionRow:
+def _without_run(row: PartitionRow, schedule: AnySchedule, skips: Skips) -> PartitionRow:
     reason = skips.reason(row.start)
     if reason is not None:
         return replace(row, state=State.SKIPPED, reason=str(reason))
     run = schedule.covering_run(row.start)
-    if run is not None and (run.fire > now or skips.is_to_come(run)):
+    if run is not None and skips.is_to_come(run):
         return replace(row, state=State.DUE, reason=f"fires at {iso(run.fire)}")
     return replace(row, reason="no run, and nothing that explains it: replay it")

@@ -90,20 +90,25 @@ class Skips:
         grid = str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else None
         if grid is not None and question.kept_grid is not None and question.kept_grid != grid:
             return Reason(Skip.GRID_CHANGED, f"the table is on {question.kept_grid}, the conf on {grid}")
-        outside = _outside(start, schedule)
+        coming = schedule.covering_run(start)
+        outside = _outside(start, schedule.end_of(start) if coming is None else coming.end, schedule)
         if outside is not None:
             return outside
-        closed_under = _schedule_at(schedule.end_of(start), schedule, eras)
+        if coming is not None and self.is_to_come(coming):  # whatever held before: the present schedule runs it
+            return _off(eras, question.now) if eras and eras[-1].is_paused else None
+        closed = schedule.end_of(start)
+        closed_under = _schedule_at(closed, schedule, eras)
         if closed_under is None:
-            return _off(eras, schedule.end_of(start))
+            return _off(eras, closed)
         run = closed_under.covering_run(start)
+        fire = closed if run is None else run.fire
+        fired_under = _schedule_at(fire, schedule, eras)
+        if fired_under is None:
+            return _off(eras, fire)
+        if fired_under is not closed_under:  # that fire never came: the schedule had changed
+            run = fired_under.covering_run(start)
         if run is None:
             return Reason(Skip.OTHER_TIMES if grid is None else Skip.ONLY_NEWEST)
-        fired_under = _schedule_at(run.fire, schedule, eras)
-        if fired_under is None:
-            return _off(eras, run.fire)
-        if run.fire > question.now or self.is_to_come(run):
-            return None
         limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
         if (
             schedule.catch_up.enabled
@@ -144,12 +149,12 @@ class Skips:
         return self._kept_since[id(schedule)]
 
 
-def _outside(start: Instant, schedule: AnySchedule) -> Reason | None:
+def _outside(start: Instant, run_end: Instant, schedule: AnySchedule) -> Reason | None:
     catch_up = schedule.catch_up
     first, last = ("start_date", "end_date") if isinstance(schedule, RunSchedule) else ("start_time", "end_time")
     if schedule.first_start is not None and start < schedule.first_start:
         return Reason(Skip.BEFORE_START, f"{first} is {iso(catch_up.start or 0)}")
-    if catch_up.end is not None and schedule.end_of(start) > catch_up.end:
+    if catch_up.end is not None and run_end > catch_up.end:  # a week's run ends after its days (C9)
         return Reason(Skip.AFTER_END, f"{last} is {iso(catch_up.end)}")
     if catch_up.skip_to is not None and start < catch_up.skip_to:
         return Reason(Skip.SKIPPED_TO_DATE, f"skip_to_date is {iso(catch_up.skip_to)}")

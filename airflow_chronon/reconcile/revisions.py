@@ -17,11 +17,12 @@ from airflow_chronon.errors import ChrononError, Fault
 
 
 @contextlib.contextmanager
-def revision_of(root: ConfRoot, revision: str) -> Iterator[ConfRoot]:
+def revision_of(root: ConfRoot, revision: str, *, left_out: list[Fault]) -> Iterator[ConfRoot]:
     """The conf root as it was at a revision, on the branch of ``root``, so that DAG ids compare.
 
-    It holds every conf, those included that a branch leaves to its base. Raises ``ChrononError`` when the root is in no
-    repository, the revision or the folder in it does not exist, or its settings cannot be read.
+    It holds every conf, those included that a branch leaves to its base; links that lead out of the root are not followed,
+    and ``left_out`` names them. Raises ``ChrononError`` when the root is in no repository, the revision or the folder in it
+    does not exist, or its settings cannot be read.
     """
     place = root.path.resolve()
     if not place.is_dir():
@@ -33,7 +34,7 @@ def revision_of(root: ConfRoot, revision: str) -> Iterator[ConfRoot]:
     archive = _git(place, "archive", "--format=tar", revision, ".", about=revision)
     with tempfile.TemporaryDirectory(prefix="chronon-base-") as folder:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            tar.extractall(folder, filter="data")
+            left_out += _unpack(tar, folder)
         at = Path(folder)
         if prefix and not any(at.iterdir()):
             raise _fault(f"{revision} holds no {prefix}", "name a revision that has the conf root")
@@ -41,6 +42,15 @@ def revision_of(root: ConfRoot, revision: str) -> Iterator[ConfRoot]:
         if found.state is TreeState.UNREADABLE:
             raise _fault(f"{revision} cannot be compared with: {found.problems[0]}", "name another revision")
         yield found
+
+
+def _unpack(tar: tarfile.TarFile, folder: str) -> Iterator[Fault]:
+    for member in tar:
+        try:
+            tar.extract(member, folder, filter="data")
+        except tarfile.FilterError:
+            problem = f"{member.name} is a link that leads out of the conf root: what is behind it is not compared"
+            yield Fault("input", "--base", problem, "take what is said of it for unknown")
 
 
 def _git(place: Path, *arguments: str, about: str = "") -> bytes:

@@ -107,6 +107,7 @@ class AirflowRest:
             "partition_date_gte": None if days is None else to_datetime(days.start).date(),
             "partition_date_lte": None if days is None else to_datetime(days.end - 1).date(),
             "order_by": ("run_after", "id"),
+            "cursor": "",
         }
         what = f"listing the runs of {dag_id or 'all DAGs'}"
         return tuple(
@@ -130,7 +131,7 @@ class AirflowRest:
         task_id: str | None = None,
         states: Sequence[str] = (),
     ) -> tuple[TaskRecord, ...]:
-        query = {"task_id": task_id, "state": states, "order_by": "id"}
+        query = {"task_id": task_id, "state": states, "order_by": "id", "cursor": ""}
         what, at = f"listing the tasks of {dag_id or 'all DAGs'}", {"dag": dag_id or ANY, "run": run_id or ANY}
         return tuple(
             _task(item) for item in self._pages(what, f"{_RUN}/taskInstances", "task_instances", at=at, query=query)
@@ -237,12 +238,17 @@ class AirflowRest:
     def _pages(
         self, what: str, path: str, key: str, *, query: Json, at: Mapping[str, object] | None = None
     ) -> Iterator[Json]:
+        """Every item of a list. Runs and tasks are asked for by cursor, after the last one seen: by offset, one of those
+        that are active would be left out when others end between two pages (C28)."""
         offset = 0
         while True:
-            page = self._call(what, "GET", path, at=at, query={**query, "limit": PAGE, "offset": offset})[key]
+            answer = self._call(what, "GET", path, at=at, query={**query, "limit": PAGE, "offset": offset})
+            page = answer[key]
             yield from page
             offset += len(page)
-            if len(page) < PAGE:
+            query = {**query, "cursor": answer.get("next_cursor")}
+            is_last = query["cursor"] is None if "next_cursor" in answer else len(page) < PAGE
+            if is_last:
                 return
 
     def _call(self, what: str, method: str, path: str, **more: Any) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from airflow_chronon.rest.fake import FakeAirflow
 from airflow_chronon.rest.login import ENVIRONMENT_VARIABLE
 from airflow_chronon.rest.records import DagRecord, RunRecord
 from tests.cli.conftest import Command
+from tests.core.confs import staging_query
 
 CONF = "checkout.orders.hourly_rollup__1"
 DAG = f"staging_query.{CONF}"
@@ -143,3 +145,16 @@ def test_a_mistake_is_one_sentence(place: Place, command: Command, arguments: tu
     assert said in answer.err
     assert answer.err.strip().count("\n") == 0
     assert answer.out == ""
+
+
+@pytest.mark.parametrize("verb", ["partitions", "backfill"])
+def test_two_days_in_the_wrong_order_are_refused_though_a_shifted_grid_has_a_partition_of_both(
+    place: Place, airflow: FakeAirflow, command: Command, verb: str
+) -> None:  # C27
+    shifted = staging_query("t.shifted__1", schedule="0 5 * * *", interval="1d", offset="4h")
+    path = place.root / "compiled" / "staging_queries" / "t" / "shifted__1"
+    path.parent.mkdir()
+    path.write_text(json.dumps(shifted))
+    answer = command(verb, "t.shifted__1", "--root", place.root, "--start-ds", "2026-06-02", "--end-ds", "2026-06-01")
+    assert answer.code == 2
+    assert "'2026-06-01' is before start_ds '2026-06-02' (C27)" in answer.err

@@ -105,6 +105,25 @@ def test_a_root_outside_any_repository_is_one_sentence(tmp_path: Path, capsys: p
     assert "not a git repository" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["plan", "check"])
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_a_link_that_leads_out_of_the_root_is_named_and_the_rest_is_compared(
+    root: Path, tmp_path: Path, command: str, is_absolute: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "elsewhere", "linked__1")
+    outside = tmp_path / "elsewhere" / "compiled" / "staging_queries" / "t"
+    link = root / "compiled" / "staging_queries" / "linked"
+    link.symlink_to(outside if is_absolute else Path("../../../../..") / outside.relative_to(tmp_path))
+    assert link.is_dir()
+    commit(root)
+    write(root, "fresh__1")
+    assert main([command, "--root", str(root), "--base", "HEAD"]) == 0
+    told = capsys.readouterr()
+    assert "fresh__1" in told.out + told.err
+    [warning] = [line for line in told.err.splitlines() if "leads out of the conf root" in line]
+    assert "compiled/staging_queries/linked" in warning
+
+
 def test_reconcile_without_an_airflow_is_one_sentence(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

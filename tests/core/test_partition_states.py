@@ -147,6 +147,82 @@ def test_catch_up_that_was_switched_off_before_it_came_round_is_the_reason() -> 
     assert states(found) == ["skipped: catch-up off"] * 3
 
 
+def test_what_closed_while_the_schedule_was_off_and_is_caught_up_is_due() -> None:  # H14, H20
+    on = hourly(start_date="2026-06-09T12:00Z", catchup=True)
+    off = hourly(start_date="2026-06-09T12:00Z", catchup=True, enabled=False)
+    eras = [
+        Era(at("2026-06-09"), on.runs),
+        Era(at("2026-06-09 21:10"), off.runs, enabled=False),
+        Era(at("2026-06-10 00:20"), on.runs),
+    ]
+    known = Known(landed=frozenset(), runs=[run(on, "2026-06-09-20-00")], eras=eras)
+    assert states(rows(on, "2026-06-09 21:00", "2026-06-09 23:00", known)) == [
+        "due: fires at 2026-06-09T22:00:00Z",
+        "due: fires at 2026-06-09T23:00:00Z",
+        "due: fires at 2026-06-10T00:00:00Z",
+    ]
+
+
+def test_a_conf_that_was_first_off_catches_up_from_its_start() -> None:  # H13, H20
+    on, off = hourly(start_date="2026-06-09T22:00Z", catchup=True), hourly("@never")
+    eras = [Era(at("2026-06-01"), off.runs), Era(at("2026-06-10 00:20"), on.runs)]
+    found = rows(on, "2026-06-09 21:00", "2026-06-09 23:00", Known(landed=frozenset(), runs=[], eras=eras))
+    assert [row.state for row in found] == [State.SKIPPED, State.DUE, State.DUE]
+
+
+def test_a_weekly_run_writes_the_days_on_which_its_schedule_was_off() -> None:  # C9, H20
+    on = daily("0 6 * * MON", start_date="2026-05-01")
+    off = daily("0 6 * * MON", start_date="2026-05-01", enabled=False)
+    eras = [
+        Era(at("2026-05-01"), on.runs),
+        Era(at("2026-06-08 12:00"), off.runs, enabled=False),
+        Era(at("2026-06-09 12:00"), on.runs),
+    ]
+    runs = [KnownRun("x", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08")))]
+    found = rows(on, "2026-06-08", "2026-06-09", Known(landed=frozenset(), runs=runs, eras=eras))
+    assert states(found) == ["due: fires at 2026-06-15T06:00:00Z"] * 2
+
+
+def test_what_waits_for_a_pause_to_end_is_paused_and_not_due() -> None:  # H14, H20
+    plan = hourly(start_date="2026-06-09", catchup=True)
+    eras = [Era(at("2026-06-09"), plan.runs), Era(at("2026-06-09 22:30"), plan.runs, is_paused=True)]
+    known = Known(landed=frozenset(), runs=[run(plan, "2026-06-09-21-00")], eras=eras)
+    expected = "skipped: paused: since 2026-06-09T22:30:00Z"
+    assert states(rows(plan, "2026-06-09 22:00", "2026-06-09 23:00", known)) == [expected] * 2
+
+
+@pytest.mark.parametrize("now", ["2026-06-13 12:30", "2026-06-16 12:30"])  # Friday's change, before and after Monday
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "skipped: catch-up off"),
+        (
+            {"start_date": "2026-05-01", "catchup": True, "max_catchup_runs": 1},
+            "skipped: capped: max_catchup_runs is 1",
+        ),
+    ],
+)
+def test_days_of_a_week_whose_fire_never_came_are_explained_by_the_schedule_that_followed(
+    settings: dict[str, Any], expected: str, now: str
+) -> None:  # C9, H20
+    weekly, every_day = daily("0 6 * * MON", **settings), daily("0 6 * * *", **settings)
+    eras = [Era(at("2026-05-01"), weekly.runs), Era(at("2026-06-12 12:00"), every_day.runs)]
+    runs = [
+        KnownRun("w", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08"))),
+        *(run(every_day, f"2026-06-{day}") for day in range(11, 16) if at(f"2026-06-{day} 23:59") < at(now)),
+    ]
+    found = rows(every_day, "2026-06-08", "2026-06-10", Known(landed=frozenset(), runs=runs, eras=eras), now=now)
+    assert states(found) == [expected] * 3
+
+
+@pytest.mark.parametrize("now", ["2026-06-12 12:30", "2026-06-16 12:30"])
+def test_days_of_a_week_that_the_end_date_cuts_are_never_due(now: str) -> None:  # C9, C29, H20
+    plan = daily("0 6 * * MON", start_date="2026-05-01", end_date="2026-06-09", catchup=True)
+    runs = [KnownRun("w", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08")))]
+    found = rows(plan, "2026-06-08", "2026-06-10", Known(landed=frozenset(), runs=runs), now=now)
+    assert states(found) == ["skipped: after the end: end_date is 2026-06-10T00:00:00Z"] * 3
+
+
 def test_what_a_cap_dropped_stays_capped_when_the_cap_is_lifted() -> None:  # H10, H20
     capped = daily(start_date="2026-06-01", catchup=True, max_catchup_runs=2)
     lifted = daily(start_date="2026-06-01", catchup=True)

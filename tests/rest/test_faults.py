@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -47,6 +48,28 @@ def test_every_page_is_fetched(stub: StubServer) -> None:
     found = api(stub).dags()
     assert len(found) == 101
     assert [each[1].partition("offset=")[2].partition("&")[0] for each in stub.seen[1:]] == ["0", "100"]
+
+
+@pytest.mark.parametrize("kind", ["dag_runs", "task_instances"])
+def test_runs_and_tasks_that_end_between_two_pages_hide_no_other(
+    stub: StubServer, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:  # C28
+    active = [f"r{n:03}" for n in range(150)]
+
+    def next_reply(path: str) -> tuple[int, Any]:
+        """As Airflow's two ways of paging do; the first ten end after the first page."""
+        asked = parse_qs(path.partition("?")[2], keep_blank_values=True)
+        by_offset = active[int(asked["offset"][0]) :]
+        rest = [each for each in active if each > asked["cursor"][0]] if "cursor" in asked else by_offset
+        page, more = rest[:100], len(rest) > 100
+        del active[:10]
+        items = [{**RUN, "dag_run_id": each, "task_id": "t"} for each in page]
+        return 200, {kind: items, "next_cursor": page[-1] if more and "cursor" in asked else None}
+
+    server = api(stub, token="mine")
+    monkeypatch.setattr(stub, "next_reply", next_reply)
+    listed = server.runs("x", states=["running"]) if kind == "dag_runs" else server.tasks("x", states=["running"])
+    assert [each.run_id for each in listed] == [f"r{n:03}" for n in range(150)]
 
 
 def test_a_server_that_stumbles_is_asked_again_and_nobody_notices(stub: StubServer) -> None:  # SQLite is locked
