@@ -245,6 +245,17 @@ class TestScheduling:
             job.schedule("@daily")
         assert text_of(job) == shared
 
+    def test_what_a_merge_key_brings_is_laid_over_or_left_alone(self, root: Path) -> None:
+        merging = "version: 1\nrunner: {argv: [x]}\nschedule:\n  <<: {cron_expression: '@daily', max_active_runs: 2}\n"
+        write(root, "etl", "ingest", merging)
+        job = job_of(root)
+        assert job.schedule("@hourly", max_active_runs=3).cron_expression == "@hourly"
+        assert text_of(job) == merging + '  cron_expression: "@hourly"\n  max_active_runs: 3\n'
+        write(root, "etl", "ingest", merging)
+        with pytest.raises(ChrononError, match="by hand"):  # the default would have to be taken out of the merged keys
+            job.schedule("@hourly")
+        assert text_of(job) == merging
+
     def test_a_file_that_is_gone_is_told(self, root: Path) -> None:
         job = job_of(root)
         job.path.unlink()

@@ -40,7 +40,7 @@ def with_schedule(text: str, schedule: ScheduleDocument, *, replacing: ScheduleD
     edits = [
         (value.start_mark.index, len(text[: _end_of(value)].rstrip("\r\n")), values[name])
         for name, value in present.items()
-        if getattr(schedule, name) != getattr(replacing, name, None)
+        if name in values and getattr(schedule, name) != getattr(replacing, name, None)  # `<<` is no key of it
     ]
     missing = {name: values[name] for name in given if name not in present}
     if missing:
