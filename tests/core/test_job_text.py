@@ -73,6 +73,8 @@ class TestWriting:
             HEAD + "schedule:\n  cron_expression: |-\n    @daily\nretries: 1\n",
             HEAD + "schedule:\n  cron_expression: >-\n    0 0\n    * * *",
             HEAD + "schedule:\n  'cron_expression': '@daily'\n",
+            HEAD + "schedule:\n  cron_expression: '@daily'\n  start_time:\n  max_catchup_runs: # no cap\n",
+            HEAD + "schedule: {start_time: , cron_expression: '@daily', max_catchup_runs:}\n",
             HEAD + "schedule:\n  <<: {cron_expression: '@daily'}\n  catchup: false\n",
             "schedule:\n  cron_expression: '@daily'\n" + HEAD,
             "  version: 1\n  runner: {argv: [x]}\n",
