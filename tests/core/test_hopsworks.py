@@ -95,12 +95,16 @@ class TestRefusals:
         assert refused(json.dumps(WHOLE | changes)) == [(rule, field)]
 
     def test_what_is_told_has_the_names_of_hopsworks(self) -> None:  # H15
-        with pytest.raises(Rejected, match="catchup: catch-up needs to know .* Set startDateTime"):
+        with pytest.raises(Rejected, match=r"catchup: catch-up needs to know .* Set startDateTime"):
             imported(startDateTime=None)
 
     def test_a_field_that_cannot_be_read_hides_no_other_and_is_told_once(self) -> None:
         found = refused(json.dumps(WHOLE | {"cronExpression": 5, "startDateTime": "x", "startTimeOffsetSeconds": -1}))
-        assert sorted(found) == [("H2", "startTimeOffsetSeconds"), ("input", "cronExpression"), ("input", "startDateTime")]
+        assert sorted(found) == [
+            ("H2", "startTimeOffsetSeconds"),
+            ("input", "cronExpression"),
+            ("input", "startDateTime"),
+        ]
 
     def test_an_unknown_field_hides_no_broken_rule(self) -> None:
         text = json.dumps({"cronExpression": "0 0 12 L * ?", "startTimeOffsetSeconds": -5, "catchup": True, "foo": 1})
