@@ -52,9 +52,9 @@ def import_schedule(text: str) -> ImportedSchedule:
     The job file gets ``legacy_start_time_arg``, since the jobs of Hopsworks may expect it (H6), and a command to fill in.
     Raises :class:`Rejected` with every field that cannot be carried.
     """
-    written = _object(text)
     faults: list[Fault] = []
     notes: list[Fault] = []
+    written = _schedule_of(text, notes)
     schedule: dict[str, Any] = {}
     for name, value in written.items():
         if name in _OF_THE_SERVER:
@@ -80,13 +80,16 @@ def import_schedule(text: str) -> ImportedSchedule:
     return ImportedSchedule(made, tuple(notes))
 
 
-def _object(text: str) -> dict[str, Any]:
+def _schedule_of(text: str, notes: list[Fault]) -> dict[str, Any]:
     remedy = "give the answer of Hopsworks' REST API for one schedule"
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Rejected([Fault("input", "", f"it is not JSON: {error}", remedy)]) from None
     if isinstance(found, dict) and isinstance(found.get(_INSIDE), dict):
+        if outside := sorted(found.keys() - {_INSIDE}):
+            problem = f"what stands beside it is left out: {', '.join(outside)}"
+            notes.append(Fault("input", _INSIDE, problem, "put the job's own command into argv"))
         found = found[_INSIDE]
     if not isinstance(found, dict):
         raise Rejected([Fault("input", "", "it is no schedule object", remedy)])

@@ -58,6 +58,12 @@ class TestImport:
     def test_a_schedule_inside_its_job_is_found(self) -> None:
         assert import_schedule(json.dumps({"name": "a", "jobSchedule": WHOLE})).text == imported()
 
+    def test_what_stands_beside_a_jobs_schedule_is_left_out_and_told(self) -> None:  # H6
+        whole = {"name": "a", "config": {"defaultArgs": "-x"}, "jobSchedule": WHOLE}
+        (note,) = import_schedule(json.dumps(whole)).notes
+        assert "left out: config, name" in str(note) and note.remedy
+        assert import_schedule(json.dumps({"jobSchedule": WHOLE})).notes == ()
+
     def test_what_is_absent_takes_its_default(self) -> None:
         text = import_schedule('{"cronExpression": "0 0 0 * * ?"}').text
         assert text.endswith('schedule:\n  cron_expression: "0 0 0 * * ?"\n') and plan_of(text).schedule is not None
