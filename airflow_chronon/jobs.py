@@ -25,10 +25,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from airflow_chronon.conf_root import DEFAULT_ROOT, ROOT_VARIABLE, read_conf_root
+from airflow_chronon.core.environment import given_texts
 from airflow_chronon.core.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
 from airflow_chronon.core.job_document import ScheduleDocument, read_job
 from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
 from airflow_chronon.core.job_text import with_schedule, without_schedule
+from airflow_chronon.core.job_windows import asked_window
 from airflow_chronon.core.settings import Settings
 from airflow_chronon.core.settings_text import StrictText
 from airflow_chronon.errors import ChrononError, Fault, Rejected
@@ -163,8 +165,10 @@ class Job:
         if not is_text:
             problem = "env holds something else than text by name"
             raise ChrononError(Fault("H5", "env", problem, 'write env={"NAME": "value"}'), conf=self.key)
-        server = _server(airflow, self._environ)
+        given_texts(given)  # raises for a name that none can have
         start, end = (None if each is None else _instant(each) for each in (start_time, end_time))
+        asked_window(start, end)  # half a window is refused before anything is asked
+        server = _server(airflow, self._environ)
         return start_run(server, self.dag_id, start=start, end=end, env=env)
 
     def _text(self) -> str:
@@ -226,8 +230,11 @@ def get_job(
 
 
 def _server(airflow: str | AirflowServer | None, environ: Mapping[str, str]) -> AirflowServer:
-    if airflow is not None and not isinstance(airflow, str):
+    if isinstance(airflow, AirflowServer):
         return airflow
+    if not isinstance(airflow, str | None):
+        remedy = "give its address, such as http://user:password@host:8080"
+        raise ChrononError(Fault("H19", "airflow", f"{type(airflow).__name__} names no Airflow", remedy))
     login = find_login(environ, address=airflow)
     if login is None:
         raise not_configured()

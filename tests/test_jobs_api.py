@@ -56,6 +56,18 @@ class TestWrongTypes:
         with pytest.raises(ChrononError, match="names no job"):
             get_job(name, root=root)
 
+    @pytest.mark.parametrize("name", ["", "A=B"])
+    def test_variables_that_nobody_can_name(self, root: Path, name: str) -> None:  # H5
+        airflow = FakeAirflow(dag_records={"job.etl.ingest__2": DagRecord("job.etl.ingest__2")})
+        with pytest.raises(ChrononError, match="cannot be the name of a variable"):
+            job_of(root).run(env={name: "x"}, airflow=airflow)
+        assert airflow.run_records == []
+
+    @pytest.mark.parametrize("airflow", [5, object(), b"http://host"])
+    def test_an_airflow_that_is_none(self, root: Path, airflow: Any) -> None:
+        with pytest.raises(ChrononError, match="names no Airflow"):
+            job_of(root).run(airflow=airflow)
+
     @pytest.mark.parametrize("env", [{"A": 5}, {5: "x"}, {"A": "\0"}])
     def test_variables_that_are_no_text(self, root: Path, env: Any) -> None:
         with pytest.raises(ChrononError, match="env holds something else than text"):
@@ -245,6 +257,17 @@ class TestScheduling:
             job.schedule("@daily")
         assert text_of(job) == shared
 
+    def test_what_a_merge_key_brings_is_laid_over_or_left_alone(self, root: Path) -> None:
+        merging = "version: 1\nrunner: {argv: [x]}\nschedule:\n  <<: {cron_expression: '@daily', max_active_runs: 2}\n"
+        write(root, "etl", "ingest", merging)
+        job = job_of(root)
+        assert job.schedule("@hourly", max_active_runs=3).cron_expression == "@hourly"
+        assert text_of(job) == merging + '  cron_expression: "@hourly"\n  max_active_runs: 3\n'
+        write(root, "etl", "ingest", merging)
+        with pytest.raises(ChrononError, match="by hand"):  # the default would have to be taken out of the merged keys
+            job.schedule("@hourly")
+        assert text_of(job) == merging
+
     def test_a_file_that_is_gone_is_told(self, root: Path) -> None:
         job = job_of(root)
         job.path.unlink()
@@ -274,6 +297,10 @@ class TestRunning:
         with pytest.raises(ChrononError, match=r"[Gg]ive both ends"):
             job_of(root).run(**given, airflow=airflow)  # type: ignore[arg-type]
         assert airflow.run_records == []
+
+    def test_half_a_window_is_refused_before_a_connection_is_asked_for(self, root: Path) -> None:  # H7
+        with pytest.raises(ChrononError, match=r"[Gg]ive both ends"):
+            job_of(root).run(start_time="2026-06-02")
 
     def test_without_an_airflow_it_is_told_how_to_name_one(self, root: Path) -> None:
         with pytest.raises(ChrononError, match="nobody said where Airflow is"):

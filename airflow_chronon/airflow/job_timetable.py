@@ -67,7 +67,7 @@ class JobTimetable(KeyedTimetable[JobRun]):
 
     def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:
         """One replay per interval that has ended and whose logical date is in ``[earliest, latest]``, both inclusive."""
-        for start in self._job.starts(from_datetime(earliest), from_datetime(latest) + 1):
+        for start in self._job.each_start(from_datetime(earliest), from_datetime(latest) + 1):
             if self._job.end_of(start) > now():
                 return
             yield self._replay_info(start)

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from airflow_chronon.core.environment import given_texts
 from airflow_chronon.engine.protocol import NothingToWrite
 from airflow_chronon.errors import ChrononError, JobFailed, JobRefused
 
@@ -38,8 +39,11 @@ def ends_as_airflow_task() -> Iterator[None]:
 
 
 def given_variables(context: Mapping[str, Any]) -> dict[str, str]:
-    """The variables that were set on the run itself: they win over all others (H5)."""
-    return texts((context["dag_run"].conf or {}).get("env"))
+    """The variables that were set on the run itself: they win over all others (H5). Bad ones fail the task for good."""
+    try:
+        return given_texts((context["dag_run"].conf or {}).get("env"))
+    except ChrononError as error:
+        raise AirflowFailException(str(error)) from None
 
 
 def texts(given: object) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_chronon.cli.airflow import AIRFLOW, find_server, need_server
 from airflow_chronon.cli.commands import FORMAT, ROOT, Command, option
-from airflow_chronon.cli.intervals import ended_range, runs_in, schedule_of, seen_plan
+from airflow_chronon.cli.intervals import check_size, ended_range, runs_in, schedule_of, seen_plan
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.partitions import CONF, LABELS
 from airflow_chronon.cli.replay_progress import follow, starting
@@ -51,6 +51,7 @@ def backfill(options: argparse.Namespace) -> int:
     if not isinstance(plan, ConfPlan):
         plan = seen_plan(plan, find_state(root, options)[1].journal().get(plan.dag_id))
     window = ended_range(plan, options.start_ds, options.end_ds, now=now)
+    check_size(plan, window)
     server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
     landings = Landings()
     rows = partition_rows(*_rows(plan, window, options, server, landings, now), now=now)

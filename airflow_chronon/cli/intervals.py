@@ -9,6 +9,7 @@ from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.job_plan import JobPlan
 from airflow_chronon.core.job_ranges import check_ended, read_intervals
 from airflow_chronon.core.job_schedule import JobSchedule
+from airflow_chronon.core.limits import limited
 from airflow_chronon.core.manual import read_range, read_span
 from airflow_chronon.core.partition_states import KnownRun
 from airflow_chronon.core.plan.journal import JournalEntry, as_seen
@@ -40,6 +41,12 @@ def asked_range(plan: GoodPlan, start: str, end: str | None) -> TimeWindow:
     if isinstance(schedule, JobSchedule):
         return read_intervals(start, last, schedule)
     return read_span(start, last, schedule.spec)
+
+
+def check_size(plan: GoodPlan, window: TimeWindow) -> None:
+    """Refuse a range of more partitions than anyone can look at; those of jobs are judged while they are read."""
+    if isinstance(plan, ConfPlan):
+        limited(plan.spec.grid.starts(window.start, window.end), what="partitions", conf=plan.key)
 
 
 def ended_range(plan: GoodPlan, start: str, end: str | None, *, now: Instant) -> TimeWindow:

@@ -10,8 +10,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import NoReturn
 
 from airflow_chronon import __version__
@@ -23,18 +22,16 @@ from airflow_chronon.cli.plan import BASE, PLAN, RECONCILE, show_differences
 from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root, print_json, report_problems
 from airflow_chronon.cli.run import RUN
 from airflow_chronon.cli.text import Explained, check_text, explain_text
-from airflow_chronon.core.instants import iso, parse_instant
+from airflow_chronon.core.instants import parse_instant
 from airflow_chronon.core.interval_schedule import AnySchedule
 from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.job_schedule import JobRun
+from airflow_chronon.core.limits import limited
 from airflow_chronon.core.report import verdict_json
 from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
-from airflow_chronon.core.runs import Run
 from airflow_chronon.core.verdicts import Verdict
-from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.errors import ChrononError
 from airflow_chronon.selection import select
 
-MOST_RUNS = 500_000  #: of one conf; a year of minutes has a few more
 FAR = parse_instant("2199-12-31")  #: where looking for the next run ends
 
 
@@ -148,23 +145,14 @@ def _explained(key: str, verdict: Verdict, options: argparse.Namespace) -> Expla
     if schedule is None:
         return Explained(verdict, ())
     if options.start is not None:
-        runs = _limited(key, schedule.runs_between(options.start, options.end))
+        runs = limited(schedule.runs_between(options.start, options.end), what="runs", conf=key)
         return Explained(verdict, runs, None if runs else next(schedule.runs_between(options.end, FAR), None))
     last_end = None if options.after == NEW else options.after
     if isinstance(verdict, ConfPlan) and last_end is not None:  # LAST is a fire, a conf's runs follow their ends
         last = verdict.runs.last_run(last_end)
         last_end = last.end if last else None
-    runs = _limited(key, schedule.missed(last_end, options.now))
+    runs = limited(schedule.missed(last_end, options.now), what="runs", conf=key)
     return Explained(verdict, runs, None if runs else schedule.next_run(last_end, options.now))
-
-
-def _limited(key: str, runs: Iterator[Run | JobRun]) -> tuple[Run | JobRun, ...]:
-    """All of them. Raises ``ChrononError`` when they are more than anyone can look at: 30 years of minutes fill the memory."""
-    found = tuple(islice(runs, MOST_RUNS + 1))
-    if len(found) > MOST_RUNS:
-        problem = f"from {iso(found[0].fire)} on there are more than {MOST_RUNS} runs"
-        raise ChrononError(Fault("input", "", problem, "give a shorter window"), conf=key)
-    return found
 
 
 if __name__ == "__main__":

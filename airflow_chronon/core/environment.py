@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 
 from airflow_chronon.core.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.labels import PartitionKey
+from airflow_chronon.errors import ChrononError, Fault
+
+VARIABLE = re.compile(r"[^=\0]+")  #: what a variable's name may be
 
 #: Set only when the run has a window (H7).
 WINDOW_VARIABLES = (
@@ -47,3 +52,21 @@ def job_environment(
         if partitions:
             computed |= {"CHRONON_PARTITION": partitions[-1], "CHRONON_PARTITIONS": ",".join(partitions)}
     return computed | dict(own or {}) | dict(given or {})
+
+
+def given_texts(given: object) -> dict[str, str]:
+    """The variables that were set on a run, as text: numbers and truth values as JSON writes them, null left out.
+
+    Anything but a mapping is none. Raises ``ChrononError`` for a name or a value that no variable can have.
+    """
+    pairs = given.items() if isinstance(given, Mapping) else ()
+    for name, value in pairs:
+        if not VARIABLE.fullmatch(str(name)):
+            raise _refused(f"{name!r} cannot be the name of a variable", "a name is not empty and has no =")
+        if value is not None and not isinstance(value, str | int | float):
+            raise _refused(f"the variable {name!r} is a list or an object", "write it as text")
+    return {str(n): v if isinstance(v, str) else json.dumps(v) for n, v in pairs if v is not None}
+
+
+def _refused(problem: str, remedy: str) -> ChrononError:
+    return ChrononError(Fault("H5", "env", problem, remedy))

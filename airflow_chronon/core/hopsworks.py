@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from airflow_chronon.core.instants import SCHEDULABLE, iso
-from airflow_chronon.core.job_schedule import schedule_faults
-from airflow_chronon.core.quartz import read_cron
-from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.core.job_document import read_job
+from airflow_chronon.core.job_plan import resolve_jobs
+from airflow_chronon.core.resolve import RejectedConf
+from airflow_chronon.core.settings import MAX_INTEGER, Settings
+from airflow_chronon.errors import Fault, Rejected
 
 #: Every field of the schedule object that has a place in a job file.
 FIELDS: Mapping[str, str] = {
@@ -29,6 +32,9 @@ _IGNORED = "endTimeOffsetSeconds"
 _INSTANTS = {"start_time", "end_time", "skip_to_date"}
 _COUNTS = {"max_active_runs", "max_catchup_runs"}
 _FLAGS = {"catchup", "enabled"}
+_NAMES = {key: name for name, key in FIELDS.items()}
+#: In place of what could not be read, so that the rest can be judged.
+_STAND_INS = {"cron_expression": "@daily", "start_time": iso(0)}
 _INSIDE = "jobSchedule"  #: where a whole job object holds its schedule
 
 
@@ -46,9 +52,9 @@ def import_schedule(text: str) -> ImportedSchedule:
     The job file gets ``legacy_start_time_arg``, since the jobs of Hopsworks may expect it (H6), and a command to fill in.
     Raises :class:`Rejected` with every field that cannot be carried.
     """
-    written = _object(text)
     faults: list[Fault] = []
     notes: list[Fault] = []
+    written = _schedule_of(text, notes)
     schedule: dict[str, Any] = {}
     for name, value in written.items():
         if name in _OF_THE_SERVER:
@@ -60,20 +66,30 @@ def import_schedule(text: str) -> ImportedSchedule:
         elif name not in FIELDS:
             faults.append(Fault("input", name, f"the field cannot be carried: {value!r}", "take it out of the object"))
         elif value is not None:
+            known = len(faults)
             schedule[FIELDS[name]] = _value(name, value, faults, notes)
-    faults += _broken(schedule, frozenset(fault.field for fault in faults))
+            if len(faults) > known:
+                schedule[FIELDS[name]] = _STAND_INS.get(FIELDS[name])
+    if "cron_expression" not in schedule:
+        faults.append(Fault("H1", "cronExpression", "the field is missing", "give the whole schedule object"))
+        schedule["cron_expression"] = _STAND_INS["cron_expression"]
+    made = "\n".join(_lines(schedule)) + "\n"
+    faults += _unfit(made)
     if faults:
         raise Rejected(faults)
-    return ImportedSchedule("\n".join(_lines(schedule)) + "\n", tuple(notes))
+    return ImportedSchedule(made, tuple(notes))
 
 
-def _object(text: str) -> dict[str, Any]:
+def _schedule_of(text: str, notes: list[Fault]) -> dict[str, Any]:
     remedy = "give the answer of Hopsworks' REST API for one schedule"
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Rejected([Fault("input", "", f"it is not JSON: {error}", remedy)]) from None
     if isinstance(found, dict) and isinstance(found.get(_INSIDE), dict):
+        if outside := sorted(found.keys() - {_INSIDE}):
+            problem = f"what stands beside it is left out: {', '.join(outside)}"
+            notes.append(Fault("input", _INSIDE, problem, "put the job's own command into argv"))
         found = found[_INSIDE]
     if not isinstance(found, dict):
         raise Rejected([Fault("input", "", "it is no schedule object", remedy)])
@@ -92,8 +108,8 @@ def _value(name: str, value: Any, faults: list[Fault], notes: list[Fault]) -> An
         return iso(value // 1000)
     if key in _FLAGS and not isinstance(value, bool):
         faults.append(_bad(name, value, "give true or false"))
-    elif key in _COUNTS and not (is_number and value >= 1):
-        faults.append(_bad(name, value, "give a whole number from 1"))
+    elif key in _COUNTS and not (is_number and 1 <= value <= MAX_INTEGER):
+        faults.append(_bad(name, value, f"give a whole number from 1 to {MAX_INTEGER}"))
     elif key == "start_time_offset_seconds" and not is_number:
         faults.append(_bad(name, value, "give a whole number of seconds"))
     elif key == "cron_expression" and not isinstance(value, str):
@@ -101,21 +117,24 @@ def _value(name: str, value: Any, faults: list[Fault], notes: list[Fault]) -> An
     return value
 
 
-def _broken(schedule: Mapping[str, Any], unread: frozenset[str]) -> Iterator[Fault]:
-    """What the rules have against the fields that could be read, by Hopsworks' names."""
-    if "cronExpression" not in unread:
-        if "cron_expression" not in schedule:
-            yield Fault("H1", "cronExpression", "the field is missing", "give the whole schedule object")
-        else:
-            try:
-                read_cron(schedule["cron_expression"])
-            except ChrononError as error:
-                yield error.fault.under("cronExpression")
-    if "startTimeOffsetSeconds" not in unread:
-        for fault in schedule_faults(schedule.get("start_time_offset_seconds", 0), None):
-            yield Fault(fault.rule, "startTimeOffsetSeconds", fault.message, fault.remedy)
-    if "startDateTime" not in unread and schedule.get("catchup") is True and "start_time" not in schedule:
-        yield Fault("H15", "catchup", "catch-up needs to know where the schedule begins", "set startDateTime")
+def _unfit(text: str) -> Iterator[Fault]:
+    """What ``check`` would have against the job file, by Hopsworks' names."""
+    faults: tuple[Fault, ...] = ()
+    try:
+        job = read_job(text, team="team", name="name", file="", environ={})
+        for verdict in resolve_jobs([job], Settings()).values():
+            faults = verdict.faults if isinstance(verdict, RejectedConf) else ()
+    except Rejected as error:
+        faults = error.faults
+    for fault in faults:
+        field = _renamed(fault.field.rpartition("schedule.")[2])
+        rule = "input" if fault.rule == "settings" else fault.rule
+        yield Fault(rule, field, _renamed(fault.message), _renamed(fault.remedy))
+
+
+def _renamed(text: str) -> str:
+    """The same text with Hopsworks' names in place of those of job files."""
+    return re.sub(r"\w+", lambda word: _NAMES.get(word[0], word[0]), text)
 
 
 def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
@@ -125,8 +144,7 @@ def _lines(schedule: Mapping[str, Any]) -> Iterator[str]:
     yield "legacy_start_time_arg: true # appends -start_time <logical date>, as Hopsworks did"
     yield "schedule:"
     for key in FIELDS.values():
-        if key in schedule:
-            value = schedule[key]
+        if (value := schedule.get(key)) is not None:
             yield f"  {key}: {value if key in _INSTANTS else json.dumps(value)}"
 
 

@@ -34,8 +34,9 @@ def from_datetime(value: datetime) -> Instant:
 def parse_instant(text: str) -> Instant:
     """Read ISO-8601 text; without an offset it is UTC. Raises ValueError on anything else, and outside 1970 to 2199."""
     cleaned = text.strip()
-    if cleaned[4:5] == "-" and cleaned[10:11] not in ("", "T", "t", " "):  # the datetime module takes any letter there,
-        raise ValueError(f"{text!r} is no ISO-8601 text")  # and would read the minutes of a label as an offset
+    behind_the_date = cleaned[10:11] if cleaned[4:5] == "-" else cleaned[8:9]
+    if behind_the_date not in ("", "T", "t", " "):  # the datetime module takes any character there, and would read the
+        raise ValueError(f"{text!r} is no ISO-8601 text")  # minutes of a label as an offset, 1980010112000 as a date
     if cleaned.endswith(("Z", "z")):
         cleaned = cleaned[:-1] + "+00:00"
     instant = from_datetime(datetime.fromisoformat(cleaned))

@@ -9,13 +9,13 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
+from airflow_chronon.core.environment import VARIABLE
 from airflow_chronon.core.instants import Instant, parse_instant
 from airflow_chronon.core.settings import MAX_INTEGER, OnRetire, RunnerSettings, TaskDefaults
 from airflow_chronon.core.settings_text import StrictText, read_strictly
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 _VERSION = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-_VARIABLE = re.compile(r"[^=\0]+")
 _T = TypeVar("_T")
 
 
@@ -35,7 +35,7 @@ def _version(value: Any) -> Any:
 
 
 def _variable(value: Any) -> Any:
-    if isinstance(value, str) and _VARIABLE.fullmatch(value):
+    if isinstance(value, str) and VARIABLE.fullmatch(value):
         return value
     raise ValueError("a variable's name is text without =")
 
@@ -123,7 +123,7 @@ class Job:
 
 def job_key(team: str, name: str, version: object) -> str:
     """What a job is known by: ``job/team.name__version``; without the tail when the version is not known."""
-    is_version = isinstance(version, str | int) and _VERSION.fullmatch(str(version))
+    is_version = isinstance(version, str | int) and not isinstance(version, bool) and _VERSION.fullmatch(str(version))
     return f"job/{team}.{name}__{version}" if is_version else f"job/{team}.{name}"
 
 

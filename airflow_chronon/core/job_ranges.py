@@ -6,6 +6,7 @@ import re
 
 from airflow_chronon.core.instants import DAY, Instant, TimeWindow, iso, parse_instant
 from airflow_chronon.core.job_schedule import JobSchedule
+from airflow_chronon.core.limits import limited
 from airflow_chronon.core.manual import IllegalPartition
 from airflow_chronon.errors import Fault
 
@@ -16,12 +17,12 @@ def read_intervals(start: str, end: str, schedule: JobSchedule) -> TimeWindow:
     """From the logical date ``start`` to the end of the interval that begins at ``end``, both inclusive.
 
     A day as a start means its first logical date, or the next one after it; as an end, its last. Raises ``ChrononError``
-    for an instant at which no interval begins, with the two nearest, and for a range without any.
+    for an instant at which no interval begins, with the two nearest, and for a range without any or of too many.
     """
     lower, upper = _bound(start, schedule, field="start_ds"), _bound(end, schedule, field="end_ds", is_end=True)
     if upper < lower:
         raise _refused("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
-    found = schedule.starts(lower, upper + 1)
+    found = limited(schedule.each_start(lower, upper + 1), what="intervals")
     if not found:
         first = schedule.end_of(lower)
         problem = f"no interval of {schedule.cron.text!r} begins from {start!r} to {end!r}"

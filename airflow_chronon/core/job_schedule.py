@@ -133,14 +133,21 @@ class JobSchedule:
 
         The schedule's own start is one of them, and the fire before it is none: its interval would reach over the start.
         """
+        return list(self.each_start(start, end))
+
+    def each_start(self, start: Instant, end: Instant) -> Iterator[Instant]:
+        """The same, one by one: of a long range the first ones come at once."""
         first = self.catch_up.start
-        found = [first] if first is not None and start <= first < end else []
         fire = self.cron.first_at_or_after(start)
+        if first is not None and start <= first < min(fire, end):
+            yield first
         while fire < end:
-            if first is None or fire > first or self.cron.first_at_or_after(fire + 1) <= first:
-                found.append(fire)
-            fire = self.cron.first_at_or_after(fire + 1)
-        return sorted(found)
+            following = self.cron.first_at_or_after(fire + 1)
+            if first is None or fire > first or following <= first:
+                yield fire
+            elif first < end:
+                yield first
+            fire = following
 
     def end_of(self, start: Instant) -> Instant:
         """Where the interval that begins at ``start`` ends: at the next fire."""

@@ -34,13 +34,13 @@ def with_schedule(text: str, schedule: ScheduleDocument, *, replacing: ScheduleD
         return _applied(text, [_section(text, root, {name: values[name] for name in given}, newline)])
     section = pair[1]
     if not isinstance(section, yaml.MappingNode):  # `schedule:` or `schedule: null`
-        start, end = section.start_mark.index, _end_of(section)
-        return _applied(text, [(start, end, " " * (start == end) + _flow({name: values[name] for name in given}))])
+        filled = _blank_before(section) + _flow({name: values[name] for name in given})
+        return _applied(text, [(section.start_mark.index, _end_of(section), filled)])
     present = {key.value: value for key, value in section.value}
     edits = [
-        (value.start_mark.index, len(text[: _end_of(value)].rstrip("\r\n")), values[name])
+        (value.start_mark.index, len(text[: _end_of(value)].rstrip("\r\n")), _blank_before(value) + values[name])
         for name, value in present.items()
-        if getattr(schedule, name) != getattr(replacing, name, None)
+        if name in values and getattr(schedule, name) != getattr(replacing, name, None)  # `<<` is no key of it
     ]
     missing = {name: values[name] for name in given if name not in present}
     if missing:
@@ -122,6 +122,11 @@ def _applied(text: str, edits: list[_Edit]) -> str:
     for start, end, piece in sorted(edits, reverse=True):
         text = text[:start] + piece + text[end:]
     return text
+
+
+def _blank_before(node: yaml.Node) -> str:
+    """An empty value stands right behind its colon."""
+    return " " * (node.start_mark.index == _end_of(node))
 
 
 def _end_of(node: yaml.Node) -> int:

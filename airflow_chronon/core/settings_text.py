@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from airflow_chronon.core.environment import WINDOW_VARIABLES
 from airflow_chronon.core.settings import ConfSettings, Settings
 from airflow_chronon.errors import Fault, Rejected
 
@@ -152,7 +153,11 @@ def _expand(
         return value
     for match in _VARIABLE.finditer(value):
         name, default = match["name"], match["default"]
-        if name not in environ and default is None:
+        if name in WINDOW_VARIABLES:  # it would be filled in before the run has any
+            problem = f"${{{name}}} is not there yet when the braces are filled in"
+            remedy = f"write ${name} without braces: a shell fills it in when the run starts"
+            faults.append(Fault("H5", _where(path, lines), problem, remedy))
+        elif name not in environ and default is None:
             remedy = f"set {name}, or write ${{{name}:-a default}}"
             faults.append(Fault("settings", _where(path, lines), f"the environment has no {name}", remedy))
     return value if _LATE & {*path} else _filled(value, environ)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from airflow_chronon.engine.argv import filled_argv
 
@@ -39,7 +38,5 @@ def job_argv(template: Sequence[str], start: JobStart, *, legacy_start_time: boo
 
 
 def _is_papermill(argv: Sequence[str]) -> bool:
-    """``papermill …``, by whatever path, and ``python -m papermill …``."""
-    programs = [os.path.basename(argv[0])] if argv else []
-    programs += [after for before, after in pairwise(argv) if before == "-m"]
-    return _PAPERMILL in programs
+    """``papermill …`` by whatever path and behind whatever wrapper, ``python -m papermill …`` and ``-mpapermill``."""
+    return any(os.path.basename(argument) == _PAPERMILL or argument == f"-m{_PAPERMILL}" for argument in argv)

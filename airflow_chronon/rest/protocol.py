@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.rest.records import (
@@ -16,6 +16,7 @@ from airflow_chronon.rest.records import (
 )
 
 
+@runtime_checkable
 class AirflowServer(Protocol):
     """Every call blocks on I/O. Lists are complete: pages are fetched until there are no more.
 

@@ -157,6 +157,27 @@ class TestTheEnvironment:
         assert (environment["HOPS_END_TIME"], environment["HOPS_START_TIME"]) == ("never", NINE)
         assert environment["TOKEN"] == "s3"
 
+    def test_what_a_run_sets_is_read_as_json_writes_it(self, run):
+        # H5
+        env = {"NONE": None, "YES": True, "HALF": 0.5, "TEXT": "a b"}
+        _, environment = run(context(NINE, conf={"env": env}), env={"NONE": "job"})
+        assert [environment[name] for name in env] == ["job", "true", "0.5", "a b"]
+
+    @pytest.mark.parametrize(
+        ("env", "says"),
+        [
+            ({"A": {"x": 1}}, "'A' is a list or an object"),
+            ({"A": [1]}, "'A' is a list or an object"),
+            ({"A=B": "x"}, "'A=B' cannot be the name"),
+            ({"": "x"}, "'' cannot be the name"),
+        ],
+    )
+    def test_what_no_variable_can_be_is_one_sentence_and_no_retry(self, run, seen, env, says):
+        # H5
+        with pytest.raises(AirflowFailException, match=says):
+            run(context(NINE, conf={"env": env}))
+        assert not seen.exists()
+
     def test_the_runners_own_variables_stand_below_the_jobs(self, run):
         _, environment = run(context(NINE), runner={"env": {"A": "runner", "B": "runner"}}, env={"B": "job"})
         assert (environment["A"], environment["B"]) == ("runner", "job")

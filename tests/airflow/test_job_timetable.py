@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_chronon.airflow.job_timetable import JobTimetable
+from airflow_chronon.core.cron import Cron
 from airflow_chronon.core.instants import HOUR, MINUTE, to_datetime
 from airflow_chronon.core.job_schedule import JobSchedule
 from tests.airflow.jobs import job_schedule
@@ -154,6 +155,16 @@ class TestReplays:
             "2026-06-01T10:05:00Z",
             "2026-06-01T11:00:00Z",
         ]
+
+    def test_an_end_that_is_far_away_costs_nothing(self, clock, mocker):
+        # C27, H18: what has not ended is no replay, so nobody looks for it
+        clock.instant = at("2026-06-01T03:05:00Z")
+        looked = mocker.spy(Cron, "first_at_or_after")
+        found = JobTimetable(job_schedule()).iter_partition_dagrun_infos(
+            earliest=moment("2026-06-01T01:00:00Z"), latest=moment("2036-06-01T00:00:00Z")
+        )
+        assert [each.partition_key[11:13] for each in found] == ["01", "02"]
+        assert looked.call_count < 20
 
     def test_irregular_crons_are_fine(self, clock):
         clock.instant = at("2026-06-10T00:00:00Z")

@@ -222,9 +222,7 @@ class TestExplain:
         write(jobs, "etl/minutely.yaml", HEAD + minutely)
         answer = command("explain", "minutely", "--root", jobs, "--after", "none", "--now", "2026-06-03")
         assert answer.code == 2 and not answer.out
-        assert answer.err.startswith(
-            "job/etl.minutely__1: from 1970-01-01T00:01:00Z on there are more than 500000 runs"
-        )
+        assert answer.err.startswith("job/etl.minutely__1: these are more than 500000 runs")
 
 
 class TestBranches:

@@ -80,6 +80,16 @@ def test_without_airflow_catalogs_tell_what_has_landed(place: Place, command: Co
     assert "no connection names an Airflow" in answer.err
 
 
+@pytest.mark.parametrize("name", ["partitions", "backfill"])
+def test_a_range_of_too_many_is_refused(
+    place: Place, command: Command, airflow: FakeAirflow, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:  # C27
+    monkeypatch.setattr("airflow_chronon.core.limits.MOST", 23)
+    answer = command(name, CONF, "--root", place.root, "--start-ds", "2026-06-01")
+    assert answer.code == 2 and not answer.out
+    assert "more than 23 partitions (input). Give a shorter range." in answer.err
+
+
 def test_a_day_means_all_its_partitions_and_one_label_means_itself(place: Place, command: Command) -> None:  # C27
     day = command("partitions", CONF, "--root", place.root, "--start-ds", "2026-06-01", "--format", "json")
     assert [row["label"] for row in day.json["partitions"]] == labels(0, 23)

@@ -58,6 +58,12 @@ class TestImport:
     def test_a_schedule_inside_its_job_is_found(self) -> None:
         assert import_schedule(json.dumps({"name": "a", "jobSchedule": WHOLE})).text == imported()
 
+    def test_what_stands_beside_a_jobs_schedule_is_left_out_and_told(self) -> None:  # H6
+        whole = {"name": "a", "config": {"defaultArgs": "-x"}, "jobSchedule": WHOLE}
+        (note,) = import_schedule(json.dumps(whole)).notes
+        assert "left out: config, name" in str(note) and note.remedy
+        assert import_schedule(json.dumps({"jobSchedule": WHOLE})).notes == ()
+
     def test_what_is_absent_takes_its_default(self) -> None:
         text = import_schedule('{"cronExpression": "0 0 0 * * ?"}').text
         assert text.endswith('schedule:\n  cron_expression: "0 0 0 * * ?"\n') and plan_of(text).schedule is not None
@@ -85,12 +91,26 @@ class TestRefusals:
             ({"startDateTime": "2026-01-01"}, "input", "startDateTime"),
             ({"startDateTime": 10**20}, "input", "startDateTime"),
             ({"maxActiveRuns": 0}, "input", "maxActiveRuns"),
+            ({"maxActiveRuns": 3_000_000_000}, "input", "maxActiveRuns"),
+            ({"maxCatchupRuns": 3_000_000_000}, "input", "maxCatchupRuns"),
             ({"catchup": "yes"}, "input", "catchup"),
             ({"retryPolicy": {"times": 3}}, "input", "retryPolicy"),
         ],
     )
     def test_the_field_that_cannot_be_carried_is_named(self, changes: dict[str, Any], rule: str, field: str) -> None:
         assert refused(json.dumps(WHOLE | changes)) == [(rule, field)]
+
+    def test_what_is_told_has_the_names_of_hopsworks(self) -> None:  # H15
+        with pytest.raises(Rejected, match=r"catchup: catch-up needs to know .* Set startDateTime"):
+            imported(startDateTime=None)
+
+    def test_a_field_that_cannot_be_read_hides_no_other_and_is_told_once(self) -> None:
+        found = refused(json.dumps(WHOLE | {"cronExpression": 5, "startDateTime": "x", "startTimeOffsetSeconds": -1}))
+        assert sorted(found) == [
+            ("H2", "startTimeOffsetSeconds"),
+            ("input", "cronExpression"),
+            ("input", "startDateTime"),
+        ]
 
     def test_an_unknown_field_hides_no_broken_rule(self) -> None:
         text = json.dumps({"cronExpression": "0 0 12 L * ?", "startTimeOffsetSeconds": -5, "catchup": True, "foo": 1})

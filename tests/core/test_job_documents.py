@@ -155,6 +155,11 @@ class TestRejectedFiles:
                 "an instant is text",
             ),
             (HEAD + "schedule: {cron_expression: x, start_time: 1960-01-01}", "line 3, schedule.start_time", "1970"),
+            (
+                HEAD + "schedule: {cron_expression: x, start_time: 1980010112000}",
+                "line 3, schedule.start_time",
+                "an instant is text",
+            ),
             (HEAD + "env: {PORT: 8080}", "line 3, env.PORT", "in quotes"),
             (HEAD + "env: {'A=B': x}", "line 3, env.A=B", "without ="),
             (HEAD + "retries: -1", "line 3, retries", "0 or more"),
@@ -174,9 +179,31 @@ class TestRejectedFiles:
         fault = refused.value.faults[-1]
         assert fault.field == place and said in str(fault).lower()
 
+    @pytest.mark.parametrize(
+        ("line", "place"),
+        [
+            ("env: {SINCE: '${HOPS_START_TIME}'}", "line 2, env.SINCE"),
+            ("env: {SINCE: '${HOPS_START_TIME:-none}'}", "line 2, env.SINCE"),
+            ("runner: {argv: [sh, -c, 'load ${CHRONON_PARTITION:-}']}", "line 2, runner.argv[2]"),
+        ],
+    )
+    def test_a_variable_of_the_run_has_no_braces(self, line: str, place: str) -> None:  # H5
+        with pytest.raises(Rejected, match=r"[Ww]rite \$(HOPS_START_TIME|CHRONON_PARTITION) without braces") as refused:
+            job(f"version: 1\n{line}\n")
+        assert [fault.field for fault in refused.value.faults] == [place]
+
+    def test_a_variable_of_the_run_without_braces_is_left_to_the_shell(self) -> None:  # H5
+        plan = plan_of("version: 1\nrunner: {argv: [sh, -c, 'load $HOPS_START_TIME']}\n")
+        assert plan.settings.runner.model_dump()["argv"][2] == "load $HOPS_START_TIME"
+
     @pytest.mark.parametrize("version", ["010", "1_0", "0x1F", "0b1"])
     def test_a_version_is_read_as_it_is_written(self, version: str) -> None:
         assert job(f"version: {version}\nrunner: {{argv: [x]}}").key == f"job/etl.hourly__{version}"
+
+    def test_a_truth_value_is_no_version(self) -> None:  # C26
+        with pytest.raises(Rejected) as refused:
+            job("version: true\nrunner: {argv: [x]}\n")
+        assert refused.value.conf == "job/etl.hourly"
 
     def test_the_key_of_a_bad_file_holds_its_version_as_far_as_it_is_known(self) -> None:
         for text, key in (
