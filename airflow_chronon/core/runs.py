@@ -108,6 +108,24 @@ class RunSchedule:
         run = self.run_after(end - self.spec.grid.interval)
         return run if run is not None and run.end == end else None
 
+    def made(self, window: TimeWindow) -> Run:
+        """The scheduled run that was made over ``window``, maybe under another schedule: it stays what it was (C22, C28).
+
+        The backfill wrote the window then, where it does not write only the newest partition; a mode that reaches back
+        beyond today's runs (C10) may have reached beyond that one too.
+        """
+        run = self.run_ending(window.end)
+        if run is not None and run.window == window:
+            return run
+        newest = self.partition(window.end - self.spec.grid.interval)
+        run = run or self.replay(newest)
+        modes, planned, backfill = dict(run.modes), run.modes.get(Mode.BACKFILL), self.modes.get(Mode.BACKFILL)
+        if planned is not None and not (backfill is not None and backfill.only_newest):
+            reaches_beyond = planned.window.start < run.window.start
+            start = min(window.start, planned.window.start) if reaches_beyond else window.start
+            modes[Mode.BACKFILL] = replace(planned, window=TimeWindow(start, window.end))
+        return replace(run, window=window, modes=modes)
+
     def runs_between(self, start: Instant, end: Instant) -> Iterator[Run]:
         """Every run whose first fire lies in ``[start, end)``, oldest first."""
         run = self.run_after(self.spec.grid.floor(start) - self.spec.grid.interval)
