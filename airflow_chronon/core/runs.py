@@ -169,12 +169,22 @@ class RunSchedule:
         return bool(self.modes)
 
     def covering_run(self, start: Instant) -> Run | None:
-        """The scheduled run that writes the partition, start and end dates aside; None when no run does (C9)."""
-        run = self.without_bounds().run_after(start)
-        if run is None:
+        """The scheduled run that fills the partition, start and end dates aside; None when no run does (C9, C10)."""
+        main = self.modes.get(self.main_mode)
+        if main is None:
             return None
-        writes = any(of.window.start <= start < of.window.end for of in run.modes.values())
-        return run if writes else None
+        fire = main.schedule.first_at_or_after(start + self.spec.grid.interval)
+        run = self.without_bounds().run_ending(self.spec.grid.floor(fire))
+        return run if run is not None and run.modes[self.main_mode].window.start <= start else None
+
+    @property
+    def main_mode(self) -> Mode:
+        """The mode that fills the conf's own table: the backfill, or the upload where it is all there is (C11)."""
+        return Mode.BACKFILL if Mode.BACKFILL in self.all_modes else next(iter(self.all_modes), Mode.BACKFILL)
+
+    def fills(self, run: Run) -> bool:
+        """Whether a run fills partitions of the conf's own table: one of its uploads alone does not (C10)."""
+        return self.main_mode in run.modes
 
     def starts_of(self, run: Run) -> Sequence[Instant]:
         """The partitions that a fire writes: a replay is one run per partition (C9)."""
