@@ -18,11 +18,12 @@ def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple
     While the schedule is off or has not run yet, the debt stays and nothing is replayed.
 
     The skip date comes first, then the cap over the fires that were missed; the cap is applied once, and remembered as
-    ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's.
+    ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's, and
+    counts for the cap: so do its runs there.
     """
-    newest = max((run.window.end for run in past if run.is_scheduled), default=None)
-    if newest is None or not schedule.is_on:
+    if not schedule.is_on:
         return owed, ()
+    newest = max((run.window.end for run in past if run.is_scheduled), default=None)
     filled, ends = newest_runs(schedule, past), {run.window.end for run in past}
 
     def lacking(run: ScheduledRun) -> list[Instant]:
@@ -35,14 +36,16 @@ def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple
     missed = [
         run
         for run in unlimited.missed(None, owed.until)
-        if run.end <= newest and lacking(run) and (owed.first is None or run.end > owed.first)
+        if lacking(run) and (owed.first is None or run.end > owed.first)
     ]
     if owed.first is None:
         limit = schedule.catch_up.max_runs
         missed = missed if limit is None else missed[-limit:]
         if missed:
             owed = Owed(owed.until, min(schedule.starts_of(missed[0])))
-    starts = sorted({start for run in missed for start in lacking(run)})
+    if newest is None:
+        return owed, ()
+    starts = sorted({start for run in missed if run.end <= newest for start in lacking(run)})
     skip_to = schedule.catch_up.skip_to
     starts = [start for start in starts if skip_to is None or start >= skip_to]
     return owed if starts else None, stretches(starts, schedule)
