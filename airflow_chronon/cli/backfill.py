@@ -18,7 +18,7 @@ from airflow_chronon.cli.root import FINDINGS, GOOD, open_plan, open_root, print
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.core.instants import Instant, TimeWindow
 from airflow_chronon.core.interval_schedule import AnySchedule
-from airflow_chronon.core.partition_states import Known, State, done_labels, partition_rows
+from airflow_chronon.core.partition_states import Known, State, done_labels, newest_runs, partition_rows
 from airflow_chronon.core.replays import (
     ConfReplay,
     Replay,
@@ -152,7 +152,7 @@ def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -
     schedule = replay.schedule
     window = TimeWindow(starts[0], schedule.end_of(starts[-1]))
     active = runs_in(server, plan, window, now=now, states=ACTIVE_RUN_STATES)
-    busy = {start for run in active for start in schedule.starts(run.window.start, run.window.end)}
+    busy = newest_runs(schedule, active)
     return Replay(plan, tuple(start for start in starts if start not in busy))
 
 

@@ -58,6 +58,9 @@ class IntervalSchedule(Protocol[RunT]):
     def covering_run(self, start: Instant) -> RunT | None:
         """The run that the schedule makes for the interval at ``start``, its own start and end aside."""
 
+    def fills(self, run: RunT) -> bool:
+        """Whether a run is for its intervals themselves: one of a conf's uploads alone fills none of its partitions."""
+
     def starts_of(self, run: RunT) -> Sequence[Instant]:
         """The starts of the intervals that a run is for, oldest first: a replay is one run for each (C9)."""
 

@@ -124,6 +124,10 @@ class JobSchedule:
         except NoSuchInterval:
             return None
 
+    def fills(self, run: JobRun) -> bool:
+        """Every run of a job is for its interval."""
+        return True
+
     def starts_of(self, run: JobRun) -> Sequence[Instant]:
         """The logical date of a run: it is for one interval."""
         return (run.logical_date,)

@@ -30,13 +30,14 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class KnownRun:
-    """A run that Airflow has, and the whole partitions that it covers."""
+    """A run that Airflow has, and the whole partitions that it is for; its window ends with the newest one."""
 
     run_id: str
     state: str  #: as Airflow names it
     is_scheduled: bool
     window: TimeWindow
     order: tuple[float, str] = (0.0, "")  #: a later run of a partition has the greater one
+    fills: bool = True  #: it writes them; a run of a conf's uploads alone does not (C10)
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def newest_runs(schedule: AnySchedule, runs: Iterable[KnownRun]) -> Mapping[Inst
     """The run that decides per partition start: an active one, else the newest that has ended."""
     grouped: dict[Instant, list[KnownRun]] = defaultdict(list)
     for run in runs:
-        for start in schedule.starts(run.window.start, run.window.end):
+        for start in schedule.starts(run.window.start, run.window.end) if run.fills else ():
             grouped[start].append(run)
     return {
         start: max(found, key=lambda run: (_ACTIVITY.get(run.state, 0), run.order)) for start, found in grouped.items()

@@ -19,13 +19,14 @@ class RunRequest:
     is_scheduled: bool = False
     start_ds: str = ""
     end_ds: str = ""
-    window: TimeWindow | None = None  #: an interval given by hand
+    window: TimeWindow | None = None  #: an interval given by hand, or the one with which a scheduled run was made
 
 
 def requested_run(request: RunRequest, schedule: RunSchedule, *, now: Instant) -> Run | None:
     """The run that is asked for; None for a manual run without a window (H7).
 
-    The key wins over everything that Airflow says besides. Raises ``ChrononError`` for a request that contradicts itself,
+    The key wins over everything that Airflow says besides; a scheduled run keeps the interval with which it was made,
+    whatever the schedule says today (C22, C28). Raises ``ChrononError`` for a request that contradicts itself,
     for a label off the grid and for a partition that has not closed.
     """
     spec = schedule.spec
@@ -47,6 +48,9 @@ def requested_run(request: RunRequest, schedule: RunSchedule, *, now: Instant) -
 def _run_of_key(request: RunRequest, schedule: RunSchedule, now: Instant) -> Run:
     window = schedule.partition(schedule.spec.start_of(request.partition_key))
     if request.is_scheduled:
+        made = request.window
+        if made is not None and made.end == window.end and schedule.spec.grid.is_boundary(made.start):
+            return schedule.made(made)
         run = schedule.run_ending(window.end)
         if run is not None:
             return run

@@ -108,6 +108,24 @@ class RunSchedule:
         run = self.run_after(end - self.spec.grid.interval)
         return run if run is not None and run.end == end else None
 
+    def made(self, window: TimeWindow) -> Run:
+        """The scheduled run that was made over ``window``, maybe under another schedule: it stays what it was (C22, C28).
+
+        The backfill wrote the window then, where it does not write only the newest partition; a mode that reaches back
+        beyond today's runs (C10) may have reached beyond that one too.
+        """
+        run = self.run_ending(window.end)
+        if run is not None and run.window == window:
+            return run
+        newest = self.partition(window.end - self.spec.grid.interval)
+        run = run or self.replay(newest)
+        modes, planned, backfill = dict(run.modes), run.modes.get(Mode.BACKFILL), self.modes.get(Mode.BACKFILL)
+        if planned is not None and not (backfill is not None and backfill.only_newest):
+            reaches_beyond = planned.window.start < run.window.start
+            start = min(window.start, planned.window.start) if reaches_beyond else window.start
+            modes[Mode.BACKFILL] = replace(planned, window=TimeWindow(start, window.end))
+        return replace(run, window=window, modes=modes)
+
     def runs_between(self, start: Instant, end: Instant) -> Iterator[Run]:
         """Every run whose first fire lies in ``[start, end)``, oldest first."""
         run = self.run_after(self.spec.grid.floor(start) - self.spec.grid.interval)
@@ -151,12 +169,22 @@ class RunSchedule:
         return bool(self.modes)
 
     def covering_run(self, start: Instant) -> Run | None:
-        """The scheduled run that writes the partition, start and end dates aside; None when no run does (C9)."""
-        run = self.without_bounds().run_after(start)
-        if run is None:
+        """The scheduled run that fills the partition, start and end dates aside; None when no run does (C9, C10)."""
+        main = self.modes.get(self.main_mode)
+        if main is None:
             return None
-        writes = any(of.window.start <= start < of.window.end for of in run.modes.values())
-        return run if writes else None
+        fire = main.schedule.first_at_or_after(start + self.spec.grid.interval)
+        run = self.without_bounds().run_ending(self.spec.grid.floor(fire))
+        return run if run is not None and run.modes[self.main_mode].window.start <= start else None
+
+    @property
+    def main_mode(self) -> Mode:
+        """The mode that fills the conf's own table: the backfill, or the upload where it is all there is (C11)."""
+        return Mode.BACKFILL if Mode.BACKFILL in self.all_modes else next(iter(self.all_modes), Mode.BACKFILL)
+
+    def fills(self, run: Run) -> bool:
+        """Whether a run fills partitions of the conf's own table: one of its uploads alone does not (C10)."""
+        return self.main_mode in run.modes
 
     def starts_of(self, run: Run) -> Sequence[Instant]:
         """The partitions that a fire writes: a replay is one run per partition (C9)."""

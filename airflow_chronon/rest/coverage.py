@@ -38,18 +38,20 @@ def run_of_record(record: RunRecord, schedule: RunSchedule, *, now: Instant) -> 
 
 
 def known_runs(records: Iterable[RunRecord], schedule: RunSchedule | JobSchedule, *, now: Instant) -> list[KnownRun]:
-    """The runs that cover partitions, or intervals of a job, each with its window."""
+    """The runs that are for partitions, or intervals of a job, each with its window."""
     found = []
     for record in records:
+        fills = True
         if isinstance(schedule, JobSchedule):
             window = interval_of_record(record, schedule)
         else:
             run = run_of_record(record, schedule, now=now)
-            window = None if run is None else run.window
+            window = None if run is None else TimeWindow(schedule.starts_of(run)[0], run.end)
+            fills = run is not None and schedule.fills(run)
         if window is not None:
             order = (float(record.start or record.run_after), record.run_id)
             is_scheduled = record.run_type == "scheduled"
-            found.append(KnownRun(record.run_id, record.state, is_scheduled, window, order))
+            found.append(KnownRun(record.run_id, record.state, is_scheduled, window, order, fills))
     return found
 
 

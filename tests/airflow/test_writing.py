@@ -17,6 +17,7 @@ from airflow_chronon.airflow.dag import build_dag
 from airflow_chronon.airflow.operators import ChrononOperator
 from airflow_chronon.airflow.turns import LEAVING_SECONDS, Turn, TurnTrigger
 from airflow_chronon.core.conf import Mode
+from airflow_chronon.core.instants import TimeWindow
 from airflow_chronon.core.resolve import ConfPlan
 from airflow_chronon.core.runs import ModeRun
 from airflow_chronon.core.settings import Settings
@@ -25,7 +26,7 @@ from airflow_chronon.rest.errors import AirflowUnreachable
 from airflow_chronon.rest.fake import FakeAirflow
 from airflow_chronon.rest.login import Login
 from airflow_chronon.rest.records import DagRecord, RunRecord, TaskRecord
-from tests.core.confs import plan_of, staging_query
+from tests.core.confs import at, plan_of, staging_query
 
 PLAN = plan_of(staging_query("t.s.x__1", schedule="@never", interval="1h"))
 DAG = PLAN.dag_id
@@ -113,6 +114,21 @@ def test_a_wait_looks_once_the_worker_has_had_the_time_to_say_that_it_waits(mock
     assert asyncio.run(outcome()) == ["first"]
     assert done == [LEAVING_SECONDS, "tasks"]
     assert conf.getint("workers", "min_heartbeat_interval") < LEAVING_SECONDS
+
+
+def test_a_run_made_before_a_change_of_schedule_is_waited_for_over_all_that_it_writes() -> None:  # C22, C28
+    daily, week = plan_of(staging_query(schedule="0 6 * * *")), TimeWindow(at("2026-06-01"), at("2026-06-08"))
+    fake = airflow_with()
+    for run_id, run_type, key, made, start in (
+        ("weekly", "scheduled", "2026-06-07", week, 1.0),
+        ("replay", "backfill", "2026-06-03", None, 2.0),
+    ):
+        fake.run_records.append(RunRecord(daily.dag_id, run_id, run_type, "running", key, window=made))
+        fake.task_records.append(TaskRecord(daily.dag_id, run_id, "backfill", "running", 1, start))
+    claim = Claim(daily.dag_id, "backfill", "replay", Mode.BACKFILL, daily.runs.partition(at("2026-06-03")))
+    ahead = Turn(claim, daily.runs).ahead(fake)
+    assert ahead is not None
+    assert [writer.run_id for writer in ahead] == ["weekly"]
 
 
 @pytest.mark.parametrize(

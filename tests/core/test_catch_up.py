@@ -291,6 +291,7 @@ class TestProperties:
             schedule.first_start + schedule.spec.grid.interval, runs[-1].end + 1, schedule.spec.grid.interval
         ):
             assert schedule.run_ending(end) == ends.get(end)
+        assert [schedule.made(run.window) for run in runs] == runs  # what is recorded of a run is the run
 
 
 def _window(run: Run) -> tuple[int, int]:

@@ -65,6 +65,42 @@ def test_a_scheduled_run_from_before_a_change_of_schedule_still_has_its_partitio
     assert run.window == window("2026-06-03T00:00:00Z", "2026-06-04T00:00:00Z")
 
 
+WEEK, SUNDAY = (
+    window("2026-06-01T00:00:00Z", "2026-06-08T00:00:00Z"),
+    window("2026-06-07T00:00:00Z", "2026-06-08T00:00:00Z"),
+)
+MONDAYS, DAYS, MONTHS = "0 6 * * mon", "0 6 * * *", "0 0 1 * *"
+
+
+@pytest.mark.parametrize(
+    ("crons", "made", "expected"),
+    [
+        ({"backfill": DAYS}, WEEK, {"backfill": WEEK}),
+        ({"backfill": MONTHS}, WEEK, {"backfill": WEEK}),  # today nothing fires for it
+        ({"backfill": MONDAYS}, SUNDAY, {"backfill": SUNDAY}),
+        ({"backfill": MONDAYS}, WEEK, {"backfill": WEEK}),
+        ({"backfill": DAYS, "upload": DAYS}, WEEK, {"backfill": WEEK, "upload": SUNDAY}),  # C11
+        ({"backfill": MONDAYS, "upload": DAYS}, WEEK, {"backfill": WEEK, "upload": SUNDAY}),
+        ({"backfill": MONDAYS, "upload": DAYS}, SUNDAY, {"backfill": WEEK, "upload": SUNDAY}),  # C10
+    ],
+)
+def test_a_scheduled_run_keeps_what_it_was_made_for_when_the_schedule_changes(crons, made, expected):
+    # C22, C28: a retry writes the partitions that the first try was for
+    run = asked(schedule(DAY, **crons), partition_key="2026-06-07", is_scheduled=True, window=made)
+    assert run is not None
+    assert (run.window, {mode.value: of.window for mode, of in run.modes.items()}) == (made, expected)
+
+
+def test_a_backfill_of_only_the_newest_partition_stays_one_whatever_its_run_was_made_for():
+    # C9: a run's interval reaches back to the fire before, also when only its newest partition is written
+    cron = parse_schedule(DAYS)
+    assert cron is not None
+    newest = RunSchedule(WEEKLY.spec, {Mode.BACKFILL: ModeSchedule(cron, True)}, all_modes=(Mode.BACKFILL,))
+    run = asked(newest, partition_key="2026-06-07", is_scheduled=True, window=WEEK)
+    assert run is not None
+    assert run.modes[Mode.BACKFILL].window == SUNDAY
+
+
 def test_a_range_is_inclusive_at_both_ends_and_one_label_is_enough():
     # C27
     run = asked(BLOCKS, start_ds="2026-06-01-01-00", end_ds="2026-06-01-07-00")

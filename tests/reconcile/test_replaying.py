@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_chronon.core.instants import HOUR
+from airflow_chronon.core.instants import DAY, HOUR, TimeWindow
 from airflow_chronon.rest.records import BackfillRecord, RunRecord
 from tests.core.confs import at
 from tests.reconcile.world import Killed, World, conf
@@ -79,6 +79,39 @@ def test_a_debt_outlasts_a_schedule_that_is_off_for_a_while() -> None:  # H13, H
     world.deploy(HOURLY, **SINCE, catchup=True)
     go_on(world)
     assert replayed(world) == [0, 1, 2, 4, 6, 7, 8, 9, 10]
+
+
+DAILY_ID = "staging_query.t.s.day__1"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ran", "expected"),
+    [
+        ("0 6 * * MON", "0 6 * * *", [("2026-05-25", "2026-05-31"), ("2026-06-01", "2026-06-07")], []),
+        (
+            "0 6 * * *",
+            "0 6 * * MON",
+            [("2026-05-31", "2026-05-31"), ("2026-06-07", "2026-06-07")],
+            [*range(6), *range(7, 13)],
+        ),
+    ],
+)
+def test_what_a_run_wrote_under_the_schedule_before_is_told_by_its_own_interval(
+    before: str, after: str, ran: list[tuple[str, str]], expected: list[int]
+) -> None:  # C28, H13
+    world, start = World(), at("2026-05-25")
+    world.deploy(conf("t.s.day__1", schedule=before), start_date="2026-05-25")
+    world.settle()
+    for first, last in ran:
+        window = TimeWindow(at(first), at(last) + DAY)
+        record = RunRecord(DAILY_ID, f"scheduled__{last}", "scheduled", "success", last, at(last), window=window)
+        world.airflow.run_records.append(record)
+    world.now += 60
+    world.deploy(conf("t.s.day__1", schedule=after), start_date="2026-05-25", catchup=True)
+    world.parse()
+    go_on(world)
+    runs = [run for run in world.airflow.run_records if run.run_type != "scheduled"]
+    assert [((run.partition_date or 0) - start) // DAY for run in runs] == expected
 
 
 def test_dags_that_another_bundle_has_taken_over_get_no_replays() -> None:  # C24

@@ -153,9 +153,11 @@ def _own(known: JournalEntry | None, era: Era) -> Json:
 
 
 def owed_after(known: JournalEntry, schedule: RunSchedule | JobSchedule | None, *, now: Instant) -> Owed | None:
-    """What is owed once a known conf has this schedule (H13)."""
+    """What is owed once a known conf has this schedule (H13); of one that never fired all is its timetable's."""
     if schedule is None or not schedule.catch_up.enabled:
         return None
+    if not any(era.fires and era.since < now for era in known.eras):
+        return known.owed
     before = next((era.schedule for era in reversed(known.eras) if era.schedule is not None), None)
     return Owed(now) if _makes_older_ones_due(before, schedule) else known.owed
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from airflow_chronon.core.interval_schedule import AnySchedule
-from airflow_chronon.core.partition_states import KnownRun
+from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.interval_schedule import AnySchedule, ScheduledRun
+from airflow_chronon.core.partition_states import KnownRun, newest_runs
 from airflow_chronon.core.plan.journal import Owed
 from airflow_chronon.core.stretches import Stretch, stretches
 
@@ -17,26 +18,34 @@ def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple
     While the schedule is off or has not run yet, the debt stays and nothing is replayed.
 
     The skip date comes first, then the cap over the fires that were missed; the cap is applied once, and remembered as
-    ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's.
+    ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's, and
+    counts for the cap: so do its runs there.
     """
-    newest = max((run.window.end for run in past if run.is_scheduled), default=None)
-    if newest is None or not schedule.is_on:
+    if not schedule.is_on:
         return owed, ()
-    covered = {start for run in past for start in schedule.starts(run.window.start, run.window.end)}
+    newest = max((run.window.end for run in past if run.is_scheduled), default=None)
+    filled, ends = newest_runs(schedule, past), {run.window.end for run in past}
+
+    def lacking(run: ScheduledRun) -> list[Instant]:
+        """The partitions of a fire that have no run; of one of uploads alone, which has no run that ends with it (C10)."""
+        if schedule.fills(run):
+            return [start for start in schedule.starts_of(run) if start not in filled]
+        return [] if run.end in ends else list(schedule.starts_of(run))
+
     unlimited = schedule.with_catch_up(replace(schedule.catch_up, enabled=True, max_runs=None))
     missed = [
         run
         for run in unlimited.missed(None, owed.until)
-        if run.end <= newest
-        and not covered.issuperset(schedule.starts_of(run))
-        and (owed.first is None or run.end > owed.first)
+        if lacking(run) and (owed.first is None or run.end > owed.first)
     ]
     if owed.first is None:
         limit = schedule.catch_up.max_runs
         missed = missed if limit is None else missed[-limit:]
         if missed:
             owed = Owed(owed.until, min(schedule.starts_of(missed[0])))
-    starts = sorted({start for run in missed for start in schedule.starts_of(run)} - covered)
+    if newest is None:
+        return owed, ()
+    starts = sorted({start for run in missed if run.end <= newest for start in lacking(run)})
     skip_to = schedule.catch_up.skip_to
     starts = [start for start in starts if skip_to is None or start >= skip_to]
     return owed if starts else None, stretches(starts, schedule)

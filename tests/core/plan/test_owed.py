@@ -82,12 +82,24 @@ class TestThreeHoursAtOne:
 
     def test_the_cap_keeps_the_newest_of_what_was_missed(self) -> None:  # H10
         of = plan(THREE_HOURS, max_catchup_runs=2)
-        past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00")
+        past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00", "2026-06-01-22-00")
         assert owed_labels(of, past) == [labels("01-10-00"), labels("01-16-00")]
+
+    def test_what_the_timetable_has_yet_to_run_counts_for_the_cap(self) -> None:  # H10
+        of = plan(THREE_HOURS, max_catchup_runs=2)
+        assert owed_labels(of, ran(of, "2026-06-01-13-00", "2026-06-01-19-00")) == [labels("01-16-00")]
+
+    def test_the_cap_holds_when_the_first_run_of_all_comes_after_the_flip(self) -> None:  # H10
+        of = plan(THREE_HOURS, max_catchup_runs=2)
+        owed, stretches = settle(Owed(NOW), of.runs, [])
+        assert owed is not None and not stretches
+        owed, stretches = settle(owed, of.runs, ran(of, "2026-06-01-19-00"))  # the first that the timetable keeps
+        assert owed is None and not stretches
 
     def test_the_skip_date_comes_before_the_cap(self) -> None:  # H11
         of = plan(THREE_HOURS, max_catchup_runs=3, skip_to_date="2026-06-01T13:00Z")
-        assert owed_labels(of, ran(of, "2026-06-01-19-00")) == [labels("01-13-00", "01-16-00")]
+        past = ran(of, "2026-06-01-19-00", "2026-06-01-22-00")
+        assert owed_labels(of, past) == [labels("01-13-00", "01-16-00")]
 
     def test_what_comes_after_the_newest_scheduled_run_is_the_timetables(self) -> None:
         of = plan(THREE_HOURS)
@@ -98,7 +110,7 @@ class TestThreeHoursAtOne:
 
     def test_the_cap_holds_however_many_reconciles_it_takes(self) -> None:
         of = plan(THREE_HOURS, max_catchup_runs=3)
-        past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00")
+        past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00", "2026-06-01-22-00")
         owed: Owed | None = Owed(NOW)
         replayed: list[str] = []
         while owed is not None:
@@ -148,6 +160,20 @@ class TestWhenSomethingIsOwed:
         of = plan(THREE_HOURS)
         assert journal_entry(of, copy_of(of), None, Seen(NOW)).owed is None
 
+    def test_not_a_conf_whose_schedule_was_off_until_now(self) -> None:  # H10: its timetable does it all
+        off, on = plan(THREE_HOURS, enabled=False, catchup=False), plan(THREE_HOURS, max_catchup_runs=3)
+        known = journal_entry(off, copy_of(off), None, Seen(NOW - 1000))
+        assert journal_entry(on, copy_of(on), known, Seen(NOW)).owed is None
+
+    def test_not_a_conf_that_is_back_after_its_retirement(self) -> None:  # H16
+        before = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
+        known = reborn(journal_entry(before, copy_of(before), None, Seen(NOW - 1000)), now=NOW)
+        of = plan(THREE_HOURS)
+        entry = journal_entry(of, copy_of(of), known, Seen(NOW))
+        assert entry.owed is None
+        again = replace(entry, eras=(known.now,))
+        assert journal_entry(of, copy_of(of), again, Seen(NOW + 5)).owed == Owed(NOW + 5)
+
     def test_not_a_flip_back_or_a_changed_cap(self) -> None:
         known = flipped(THREE_HOURS)
         off = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
@@ -190,6 +216,7 @@ def test_replaying_what_is_owed_leaves_no_hole_within_the_cap(done: set[int], ca
     past = [run(newest, is_scheduled=True), *(run(number, is_scheduled=False) for number in done)]
     _, stretches = settle(Owed(start + 48 * HOUR), hourly.runs, past)
     replayed = [(first - start) // HOUR for each in stretches for first in range(each.first, each.last + 1, HOUR)]
-    missed = [number for number in range(newest) if number not in done]
-    assert replayed == (missed if cap is None else missed[-cap:])
+    missed = [number for number in range(48) if number not in {newest, *done}]
+    kept = missed if cap is None else missed[-cap:]
+    assert replayed == [number for number in kept if number < newest]
     assert [key for each in stretches for key in each.labels] == [hourly.spec.label(start + n * HOUR) for n in replayed]
