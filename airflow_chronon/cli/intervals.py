@@ -27,6 +27,13 @@ def seen_plan(plan: GoodPlan, entry: JournalEntry | None) -> GoodPlan:
     return plan
 
 
+def is_armed(plan: GoodPlan, entry: JournalEntry | None) -> bool:
+    """Whether a schedule that is on may fire: a job's waits for its first reconcile (H14)."""
+    if entry is not None or not isinstance(plan, JobPlan) or plan.schedule is None:
+        return True
+    return not plan.schedule.enabled or as_seen(plan.schedule, entry).enabled
+
+
 def schedule_of(plan: GoodPlan) -> RunSchedule | JobSchedule:
     """The schedule of a plan that has one."""
     schedule = plan.intervals

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from airflow_chronon.cli.airflow import AIRFLOW, find_server
 from airflow_chronon.cli.commands import FORMAT, ROOT, Command, option
-from airflow_chronon.cli.intervals import asked_range, check_size, runs_in, schedule_of, seen_plan
+from airflow_chronon.cli.intervals import asked_range, check_size, is_armed, runs_in, schedule_of, seen_plan
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.root import GOOD, open_plan, open_root, print_json, report_problems
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
@@ -37,11 +37,12 @@ def partitions(options: argparse.Namespace) -> int:
     plan, _ = open_plan(root, options.conf)
     now = int(time.time())
     entry = find_state(root, options)[1].journal().get(plan.dag_id)
+    armed = is_armed(plan, entry)
     plan = seen_plan(plan, entry)
     window = asked_range(plan, options.start_ds, options.end_ds)
     check_size(plan, window)
     server = find_server(options.airflow)
-    known = Known(eras=entry.seen_eras if entry is not None else (), good=State.DONE)
+    known = Known(eras=entry.seen_eras if entry is not None else (), is_armed=armed, good=State.DONE)
     if isinstance(plan, ConfPlan):
         known = replace(known, landed=Landings().of_conf(plan), good=State.LANDED)
     if server is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -67,6 +67,7 @@ class Known:
     runs: Sequence[KnownRun] | None = None
     kept_grid: str | None = None
     eras: Sequence[ScheduleEra] = ()
+    is_armed: bool = True  #: false for a job that is on and that no reconcile has seen (H14)
     good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
 
 
@@ -76,7 +77,7 @@ def partition_rows(
     """A row per partition start, in the order given."""
     by_start = newest_runs(schedule, known.runs or ())
     last_end = max((run.window.end for run in known.runs or () if run.is_scheduled), default=None)
-    skips = Skips(schedule, SkipQuestion(now, last_end, known.kept_grid), eras=known.eras)
+    skips = Skips(schedule, SkipQuestion(now, last_end, known.kept_grid, known.is_armed), eras=known.eras)
     rows = []
     for start in starts:
         label = schedule.label(start)
@@ -94,20 +95,30 @@ def partition_rows(
 
 
 def done_labels(schedule: AnySchedule, runs: Iterable[KnownRun]) -> frozenset[str]:
-    """The intervals of a job of which a run ended well."""
-    good = (run.window for run in runs if run.state == "success")
-    return frozenset(schedule.label(start) for window in good for start in schedule.starts(window.start, window.end))
+    """The intervals of a job that runs which ended well have covered from end to end, maybe several: crons change."""
+    whole: list[TimeWindow] = []
+    for window in sorted((run.window for run in runs if run.state == "success"), key=lambda window: window.start):
+        if whole and window.start <= whole[-1].end:
+            whole[-1] = TimeWindow(whole[-1].start, max(whole[-1].end, window.end))
+        else:
+            whole.append(window)
+    return frozenset(schedule.label(start) for window in whole for start in _starts_within(window, schedule))
 
 
 def newest_runs(schedule: AnySchedule, runs: Iterable[KnownRun]) -> Mapping[Instant, KnownRun]:
     """The run that decides per partition start: an active one, else the newest that has ended."""
     grouped: dict[Instant, list[KnownRun]] = defaultdict(list)
     for run in runs:
-        for start in schedule.starts(run.window.start, run.window.end) if run.fills else ():
+        for start in _starts_within(run.window, schedule) if run.fills else ():
             grouped[start].append(run)
     return {
         start: max(found, key=lambda run: (_ACTIVITY.get(run.state, 0), run.order)) for start, found in grouped.items()
     }
+
+
+def _starts_within(window: TimeWindow, schedule: AnySchedule) -> Iterator[Instant]:
+    """The starts of the intervals that a window holds from end to end."""
+    return (start for start in schedule.starts(window.start, window.end) if schedule.end_of(start) <= window.end)
 
 
 _ACTIVITY = {"running": 2, "queued": 1}

@@ -20,6 +20,7 @@ class Skip(Enum):
     BEFORE_START = "before the start"
     AFTER_END = "after the end"
     SCHEDULE_OFF = "schedule off"
+    NOT_ARMED = "not armed"
     PAUSED = "paused"
     OTHER_TIMES = "the schedule fired at other times"
     ONLY_NEWEST = "the schedule writes only the newest partition"
@@ -72,6 +73,7 @@ class SkipQuestion:
     now: Instant
     last_end: Instant | None  #: end of the newest scheduled run; None: nothing was scheduled yet
     kept_grid: str | None = None  #: what the table was first written on, when that is known (C22)
+    is_armed: bool = True  #: false for a job that is on and that no reconcile has seen: it does not fire yet (H14)
 
 
 class Skips:
@@ -94,6 +96,8 @@ class Skips:
         outside = _outside(start, schedule.end_of(start) if coming is None else coming.end, schedule)
         if outside is not None:
             return outside
+        if not question.is_armed:
+            return Reason(Skip.NOT_ARMED, "no reconcile has seen it, so it does not fire yet")
         if coming is not None and self.is_to_come(coming):  # whatever held before: the present schedule runs it
             return _off(eras, question.now) if eras and eras[-1].is_paused else None
         closed = schedule.end_of(start)
@@ -151,11 +155,13 @@ class Skips:
 
 def _outside(start: Instant, run_end: Instant, schedule: AnySchedule) -> Reason | None:
     catch_up = schedule.catch_up
-    first, last = ("start_date", "end_date") if isinstance(schedule, RunSchedule) else ("start_time", "end_time")
+    is_job = not isinstance(schedule, RunSchedule)
     if schedule.first_start is not None and start < schedule.first_start:
-        return Reason(Skip.BEFORE_START, f"{first} is {iso(catch_up.start or 0)}")
+        # of a job it may be when it was first seen, or where an older version ended: no setting names it
+        first = f"its first interval begins at {iso(schedule.first_start)}"
+        return Reason(Skip.BEFORE_START, first if is_job else f"start_date is {iso(catch_up.start or 0)}")
     if catch_up.end is not None and run_end > catch_up.end:  # a week's run ends after its days (C9)
-        return Reason(Skip.AFTER_END, f"{last} is {iso(catch_up.end)}")
+        return Reason(Skip.AFTER_END, f"{'end_time' if is_job else 'end_date'} is {iso(catch_up.end)}")
     if catch_up.skip_to is not None and start < catch_up.skip_to:
         return Reason(Skip.SKIPPED_TO_DATE, f"skip_to_date is {iso(catch_up.skip_to)}")
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_chronon.conf_root import read_conf_root
-from airflow_chronon.core.instants import HOUR, Instant, iso
+from airflow_chronon.core.instants import HOUR, Instant, TimeWindow, iso
 from airflow_chronon.core.job_schedule import JobSchedule
 from airflow_chronon.rest.fake import FakeAirflow
 from airflow_chronon.rest.login import ENVIRONMENT_VARIABLE
@@ -75,10 +76,28 @@ def states(command: Command, root: Path) -> Callable[..., list[str]]:
 
 
 class TestPartitions:
+    def test_a_job_that_no_reconcile_has_seen_is_not_off_but_not_armed(self, command, root, states, airflow) -> None:
+        # H14, H20
+        shutil.rmtree(root.parent / "home" / "chronon_state")
+        assert states(key(4), key(4)) == ["04:00 skipped not armed: no reconcile has seen it, so it does not fire yet"]
+
+    def test_after_a_change_of_the_cron_an_interval_is_done_when_runs_cover_it_whole(
+        self, root, states, airflow
+    ) -> None:
+        # H20: the hours 2 and 6 of an hourly job ended well, hour 3 did not
+        deploy(root, at("2026-06-01 09:00"), cron_expression="0 */2 * * *", start_time="2026-06-01T00:00:00Z")
+        hours = {2: "success", 3: "failed", 6: "success", 7: "success"}
+        airflow.run_records = [
+            replace(ran(hour, state), window=TimeWindow(FIRST + hour * HOUR, FIRST + (hour + 1) * HOUR))
+            for hour, state in hours.items()
+        ]
+        assert states(key(2), key(2)) != ["02:00 done"]
+        assert states(key(6), key(6)) == ["06:00 done"]
+
     def test_tells_done_failed_and_skipped_with_the_reason(self, states, airflow) -> None:
         # H20
         assert states(key(1), key(7)) == [
-            "01:00 skipped before the start: start_time is 2026-06-01T02:30:00Z",
+            "01:00 skipped before the start: its first interval begins at 2026-06-01T02:30:00Z",
             "02:30 done",
             "03:00 failed",
             "04:00 skipped catch-up off",
