@@ -18,19 +18,39 @@ ROOT = Path(__file__).resolve().parents[1]
 USE_THE_COMPILER = ("tests/engine/test_argv.py", "tests/examples/test_compiled_output.py")
 
 
+#: Those that take longest begin first, so that no worker is left alone with one at the end.
+LONGEST_FIRST = tuple(
+    f"tests/integration/{name}"
+    for name in ("reconciling", "runs", "test_compose.py", "replays", "test_demo.py", "test_postgres.py")
+)
+
+
 class OneWorkerPerAirflow(LoadScopeScheduling):
     """Keeps tests together that share something slow: the folders of ``tests/integration`` that share an Airflow, each
     other file there, the tests of the compiler, and else the files."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file, folders = nodeid.partition("::")[0], Path(nodeid.partition("::")[0]).parts
-        if folders[:2] == ("tests", "integration"):
-            return "/".join(folders[:3])
-        return "compiler" if file in USE_THE_COMPILER else file
+        return scope_of(nodeid)
+
+
+def scope_of(nodeid: str) -> str:
+    """The tests that stay together, by a name."""
+    file = nodeid.partition("::")[0]
+    folders = Path(file).parts
+    if folders[:2] == ("tests", "integration"):
+        return "/".join(folders[:3])
+    return "compiler" if file in USE_THE_COMPILER else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneWorkerPerAirflow:
+    config.option.loadscopereorder = False  # in the order of the collection, see below
     return OneWorkerPerAirflow(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        rank = {scope: place for place, scope in enumerate(LONGEST_FIRST)}
+        items.sort(key=lambda item: rank.get(scope_of(item.nodeid), len(rank)))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
