@@ -39,12 +39,12 @@ def read_settings_file(root: Path, *, environ: Mapping[str, str]) -> Settings:
 
 
 def branch_settings(root: Path, *, environ: Mapping[str, str]) -> Settings | None:
-    """The branches that a bad settings file names, the defaults beside them; None when it cannot be read at all."""
+    """The branches that a bad settings file names, the defaults beside them; None when it cannot be told."""
     try:
         text = read_bytes(root / SETTINGS_FILE, limit=MAX_SETTINGS_BYTES, kind="settings file").decode(errors="replace")
     except (OSError, Rejected):
         return None
-    return Settings.model_validate(branches_in(text, environ))
+    return branches_in(text, environ)
 
 
 def default_warehouse(environ: Mapping[str, str]) -> str:

@@ -94,16 +94,19 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
     return StrictText(expanded, lines, tuple(faults))
 
 
-def branches_in(text: str, environ: Mapping[str, str]) -> Mapping[str, str]:
+def branches_in(text: str, environ: Mapping[str, str]) -> Settings | None:
     """What a settings file says under ``branch`` and ``default_branch``, whatever else is wrong with it: a mistake elsewhere
-    must not make it another branch's (C24)."""
+    must not make it another branch's (C24). None when the mistake is in one of these."""
     try:
         raw = yaml.load(text, Loader=_PlainYaml)  # noqa: S506 (a SafeLoader)
     except Exception:  # as many as there are ways to be no YAML
         raw = {match["key"]: match["value"].strip() for match in _BRANCH_LINE.finditer(text)}
     found = raw if isinstance(raw, Mapping) else {}
-    said = {key: _filled(value, environ) for key in _BRANCHES if isinstance(value := found.get(key), str)}
-    return {key: value for key, value in said.items() if value}
+    said = {key: filled(found[key], environ) for key in _BRANCHES if found.get(key) not in (None, "")}
+    try:
+        return Settings.model_validate(said) if all(said.values()) else None
+    except ValidationError:
+        return None
 
 
 def read_conf_settings(raw: object, *, conf: str) -> ConfSettings:

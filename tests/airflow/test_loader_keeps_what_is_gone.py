@@ -168,6 +168,14 @@ def test_a_mistake_in_the_settings_keeps_the_branchs_own_dags_off(trial: Path, t
     assert schedule(dags["trial--staging_query.t.own__1"]).modes == {}
 
 
+@pytest.mark.parametrize("text", ["branch: [trial]\n", "branch: ${NOBODY_SET_IT}\n", "branch: 'trial\0'\n"])
+def test_a_mistake_in_the_name_of_the_branch_stands_for_no_other(trial: Path, text: str) -> None:  # C24
+    (trial / "chronon.yaml").write_text(text)
+    assert build_dags(conf_root=trial) == {}
+    with pytest.raises(ImportErrors, match=r"chronon\.yaml.*\n.*which branch"):
+        raise_import_errors(conf_root=trial)
+
+
 def test_a_root_that_is_gone_stands_for_no_other_branch(trial: Path) -> None:  # C24
     trial.rename(trial.with_name("elsewhere"))
     assert build_dags(conf_root=trial) == {}
