@@ -8,26 +8,14 @@ import pytest
 
 from airflow_chronon.core.conf import Conf
 from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
-from airflow_chronon.core.documents import ConfType, Environment
+from airflow_chronon.core.documents import ConfType
 from airflow_chronon.core.job_document import Job
-from airflow_chronon.core.plan.actions import Delete, Hold, Report, Severity, StopRuns, Unpause, WaitForRuns
-from airflow_chronon.core.plan.facts import Deployment, TreeState
+from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopRuns, WaitForRuns
+from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.core.resolve import RejectedConf
-from airflow_chronon.reconcile.run import reconcile
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
-from airflow_chronon.rest.records import RunRecord
 from tests.core.confs import at
-from tests.reconcile.world import BUNDLE, World, broken, conf, job, tree
-
-ONE, TWO, THREE = (conf(f"t.s.{name}__1") for name in ("one", "two", "three"))
-ID = "staging_query.t.s.one__1"
-
-
-def deployed(*confs: object, **settings: object) -> World:
-    world = World()
-    world.deploy(*confs, **settings)  # type: ignore[arg-type]
-    world.settle()
-    return world
+from tests.reconcile.world import BAD, ID, ONE, THREE, TWO, broken, conf, deployed, job, tree
 
 
 def test_a_conf_that_is_gone_is_drained_archived_and_deleted() -> None:  # C23, case 31
@@ -143,14 +131,6 @@ def test_a_retirement_that_began_goes_on_while_a_later_loss_is_held() -> None:
         world.parse()
         assert not world.reconcile().is_good
     assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__1" for number in range(1, 9)}
-
-
-BAD = [
-    pytest.param(broken("t.s.one__1"), id="no JSON"),
-    pytest.param(broken("t.s.one"), id="named otherwise than its file"),
-    pytest.param(conf("t.s.one__1", schedule="0 0 31 2 *"), id="breaks a rule"),
-    pytest.param(conf("t.s.one__1", environments=[int(Environment.CANARY)]), id="of another environment"),
-]
 
 
 @pytest.mark.parametrize("bad", BAD)
@@ -334,125 +314,6 @@ def test_a_failed_step_stops_further_retiring(monkeypatch: pytest.MonkeyPatch) -
     assert world.state().copies() >= {ID, "staging_query.t.s.two__1"}
 
 
-def test_a_paused_dag_is_unpaused_and_reported() -> None:  # C25
-    world = deployed(ONE, TWO)
-    world.airflow.set_paused(ID, paused=True)
-    done = world.reconcile()
-    assert [action.dag_id for action in done.outcome.done if isinstance(action, Unpause)] == [ID]
-    assert not world.airflow.dag_records[ID].is_paused
-
-
-def test_a_paused_dag_stays_paused_where_that_is_allowed() -> None:  # C25
-    world = deployed(ONE, pause="allow")
-    world.airflow.set_paused(ID, paused=True)
-    done = world.reconcile()
-    assert world.airflow.dag_records[ID].is_paused
-    assert [each.severity for each in done.plan.actions if getattr(each, "conf", "") == ID] == [Severity.NOTE]  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_a_paused_dag_is_unpaused_when_its_conf_is_bad_since(bad: Conf | RejectedConf) -> None:  # C23, C25
-    world = deployed(ONE, TWO)
-    run = world.fire(ID)
-    assert run is not None
-    world.airflow.set_paused(ID, paused=True)
-    world.deploy(bad, TWO)
-    world.parse()
-    done = world.reconcile()
-    assert [action.dag_id for action in done.outcome.done if isinstance(action, Unpause)] == [ID]
-    world.finish()
-    assert world.airflow.run(ID, run.run_id).state == "success"
-
-
-def test_a_paused_dag_of_a_bad_conf_stays_paused_where_the_conf_allowed_it() -> None:  # C25
-    world = deployed(conf("t.s.one__1", customJson='{"airflow": {"pause": "allow"}}'), TWO)
-    world.airflow.set_paused(ID, paused=True)
-    world.deploy(broken("t.s.one__1"), TWO)
-    world.parse()
-    plan = world.reconcile().plan
-    assert world.airflow.dag_records[ID].is_paused
-    assert [each.severity for each in plan.actions if getattr(each, "conf", "") == ID] == [Severity.NOTE]  # type: ignore[union-attr]
-
-
-def test_a_paused_dag_that_is_to_go_is_unpaused_for_its_last_runs() -> None:
-    world = deployed(ONE, TWO)
-    world.fire(ID)
-    world.airflow.set_paused(ID, paused=True)
-    world.deploy(TWO)
-    world.settle()
-    assert ID not in world.airflow.dag_records
-
-
-def test_branches_run_side_by_side_and_one_is_dropped_without_the_other() -> None:  # C24
-    world = deployed(ONE, TWO)
-    world.deploy(conf("t.s.one__2"), TWO, branch="try-v2")
-    for _ in range(3):
-        world.parse()
-        world.reconcile("main")
-        world.reconcile("try-v2")
-    assert world.live("main") == {ID, "staging_query.t.s.two__1"}
-    assert world.live("try-v2") == {"try-v2--staging_query.t.s.one__2", "try-v2--staging_query.t.s.two__1"}
-    before = [dag for dag in world.airflow.dag_records.values() if "branch:main" in dag.tags]
-    world.deploy(branch="try-v2")
-    world.parse()
-    world.reconcile("try-v2", confirmed=True)
-    for _ in range(3):
-        world.parse()
-        world.reconcile("try-v2")
-    assert list(world.airflow.dag_records.values()) == before
-
-
-def test_dags_of_another_bundle_or_without_tags_are_not_touched() -> None:  # C24
-    world = deployed(ONE)
-    stranger = replace(
-        world.airflow.dag_records[ID], dag_id="staging_query.t.s.else__1", bundle="another", is_stale=True
-    )
-    plain = replace(stranger, dag_id="etl", tags=frozenset({"chronon"}), bundle="dags-folder")
-    world.airflow.dag_records |= {stranger.dag_id: stranger, plain.dag_id: plain}
-    for _ in range(3):
-        world.reconcile()
-    assert {stranger.dag_id, plain.dag_id} <= set(world.airflow.dag_records)
-
-
-def test_a_conf_that_moved_to_another_bundle_is_let_go_and_its_dag_left_alone() -> None:  # C24
-    world = deployed(ONE, TWO)
-    world.deploy(TWO)
-    world.parse()
-    theirs = replace(world.airflow.dag_records[ID], bundle="another", tags=frozenset({"chronon", "branch:main"}))
-    world.airflow.dag_records[ID] = theirs
-    world.airflow.run_records.append(RunRecord(ID, "theirs", "scheduled", "running"))
-    for _ in range(3):
-        done = world.reconcile()
-    assert done.plan.is_settled
-    assert ID not in world.state().copies() and world.state().tombstones() == {}
-    assert world.state().archives(ID) == ()  # what there is belongs to the other deployment now
-    assert world.airflow.dag_records[ID] == theirs and world.airflow.run(ID, "theirs").state == "running"
-    assert world.state().journal()[ID].gone is not None
-
-
-def test_a_conf_that_moved_while_it_drained_is_let_go() -> None:  # C24
-    world = deployed(ONE, TWO)
-    world.fire(ID)
-    world.deploy(TWO)
-    world.parse()
-    world.reconcile()
-    world.airflow.dag_records[ID] = replace(world.airflow.dag_records[ID], bundle="another")
-    world.reconcile()
-    assert world.reconcile().plan.is_settled
-    assert world.state().copies() == {"staging_query.t.s.two__1"} and world.state().tombstones() == {}
-
-
-def test_what_a_merged_branch_left_is_listed() -> None:  # C24
-    world = deployed(ONE)
-    world.deploy(TWO, branch="merged")
-    world.parse()
-    world.reconcile("merged")
-    del world.trees["merged"]
-    world.parse()
-    told = [action for action in world.reconcile().plan.actions if getattr(action, "conf", "") == "branch merged"]
-    assert "--branch merged --retire-branch" in str(told)
-
-
 def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
     world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
     world.airflow.states[CONTRACTS_ASSET, contract_key(ID)] = "3h"
@@ -506,40 +367,6 @@ def test_an_idle_reconcile_asks_airflow_the_same_however_many_dags_there_are() -
         world.reconcile()
         asked.append(len(world.airflow.calls))
     assert asked == [4, 4]  # the listing and three settings
-
-
-def test_a_branch_that_is_given_up_goes_with_its_runs_and_its_tables_are_free() -> None:  # C24
-    world = deployed(ONE)
-    world.deploy(TWO, branch="merged")
-    world.parse()
-    world.reconcile("merged")
-    run = world.fire("merged--staging_query.t.s.two__1")
-    assert run is not None
-    del world.trees["merged"]
-    world.parse()
-    place = replace(world.place(), deployment=Deployment("merged", BUNDLE, given_up=True), state=world.state("merged"))
-    for _ in range(2):  # the first stops the run, which nothing could finish
-        assert reconcile(place, by="a test", now=world.now).is_good
-        world.finish()
-    assert set(world.airflow.dag_records) == {ID}
-    state = world.state("merged")
-    assert state.copies() == frozenset() and state.tombstones() == {}
-    assert all(entry.gone is not None for entry in state.journal().values())
-    (name,) = state.archives("merged--staging_query.t.s.two__1")
-    assert [line["state"] for line in state.read_archive(name) or () if line["kind"] == "run"] == ["failed"]
-
-
-def test_a_branch_that_a_file_still_produces_is_not_dropped() -> None:  # C24
-    world = deployed(ONE)
-    world.deploy(TWO, branch="alive")
-    world.parse()
-    world.reconcile("alive")
-    place = replace(world.place(), deployment=Deployment("alive", BUNDLE, given_up=True), state=world.state("alive"))
-    for _ in range(3):
-        world.parse()
-        told = reconcile(place, by="a test", now=world.now)
-    assert "drop the branch's bundle first" in str(told.plan)
-    assert world.live("alive") == {"alive--staging_query.t.s.two__1"}
 
 
 def test_a_conf_that_airflow_never_saw_leaves_no_trace() -> None:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pytest
+
 from airflow_chronon.conf_root import ConfRoot
 from airflow_chronon.core.conf import Conf, ConfKey
-from airflow_chronon.core.documents import ConfType, read_document
+from airflow_chronon.core.documents import ConfType, Environment, read_document
 from airflow_chronon.core.job_document import Job, read_job
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.copies import plan_of_copy
@@ -224,3 +226,22 @@ class World:
             self.files.before = self.airflow.before = lambda what: None
 
         return calm
+
+
+ONE, TWO, THREE = (conf(f"t.s.{name}__1") for name in ("one", "two", "three"))
+ID = "staging_query.t.s.one__1"
+#: The ways in which the first of them may be there and not run.
+BAD = [
+    pytest.param(broken("t.s.one__1"), id="no JSON"),
+    pytest.param(broken("t.s.one"), id="named otherwise than its file"),
+    pytest.param(conf("t.s.one__1", schedule="0 0 31 2 *"), id="breaks a rule"),
+    pytest.param(conf("t.s.one__1", environments=[int(Environment.CANARY)]), id="of another environment"),
+]
+
+
+def deployed(*confs: Conf | Job | RejectedConf, **settings: object) -> World:
+    """A world in which these are deployed and nothing is left to do."""
+    world = World()
+    world.deploy(*confs, **settings)
+    world.settle()
+    return world
