@@ -32,6 +32,7 @@ from airflow_chronon.core.plan.actions import (
 from airflow_chronon.core.plan.facts import Deployment, KnownDag, Tombstone
 from airflow_chronon.core.plan.journal import WHY_OWED, JournalEntry
 from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.reconcile.gather import broken_dags
 from airflow_chronon.reconcile.history import history_of, is_archived, write_history
 from airflow_chronon.rest.errors import AirflowRefused, Conflict, LoginFailed, NotThere
 from airflow_chronon.rest.protocol import AirflowServer
@@ -129,7 +130,7 @@ class _Applier:
         if record is None:
             return
         known = KnownDag(dag_id, record.tags, record.bundle)
-        if not record.is_stale or record.has_import_errors or not self.deployment.owns(known):
+        if not record.is_stale or broken_dags((record,), self.server) or not self.deployment.owns(known):
             raise LeftForNextTime(dag_id, "a file produces it again, or is broken")
         history = history_of(self.server, dag_id)
         if history.is_active:

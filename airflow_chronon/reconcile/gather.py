@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from airflow_chronon.conf_root import ConfRoot
@@ -53,7 +54,9 @@ def gather(place: Place, *, now: Instant) -> Facts:
     other_tables, other_problems = _other_tables(place)
     state = replace(place.state.facts(), other_tables=other_tables, other_problems=other_problems)
     state = replace(state, contracts=_contracts(place, tree, state))
-    dags = {record.dag_id: _known(record) for record in place.server.dags(tags=(CHRONON_TAG,))}
+    records = place.server.dags(tags=(CHRONON_TAG,))
+    broken = broken_dags(records, place.server)
+    dags = {record.dag_id: _known(record, is_broken=record.dag_id in broken) for record in records}
     airflow = AirflowFacts(dags=dags, settings=_settings(place.server))
     facts = Facts(place.deployment, place.root.settings, tree, airflow, state)
     doomed = vanished(facts)
@@ -74,14 +77,24 @@ def gather(place: Place, *, now: Instant) -> Facts:
     return replace(facts, airflow=airflow, state=state)
 
 
-def _known(record: DagRecord) -> KnownDag:
+def broken_dags(records: Iterable[DagRecord], server: AirflowServer) -> frozenset[str]:
+    """Those whose file cannot be imported now: it counts as present (C23).
+
+    A file that is removed while Airflow stores a parse of it leaves its DAGs marked for ever, and no import error.
+    """
+    marked = [record for record in records if record.has_import_errors]
+    files = {(each.bundle, each.filename) for each in server.import_errors()} if marked else set()
+    return frozenset(each.dag_id for each in marked if each.file is None or (each.bundle, each.file) in files)
+
+
+def _known(record: DagRecord, *, is_broken: bool) -> KnownDag:
     return KnownDag(
         record.dag_id,
         record.tags,
         record.bundle,
         is_paused=record.is_paused,
         is_stale=record.is_stale,
-        has_import_errors=record.has_import_errors,
+        has_import_errors=is_broken,
     )
 
 

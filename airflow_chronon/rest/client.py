@@ -278,6 +278,7 @@ def _dag(item: Json) -> DagRecord:
         is_paused=item["is_paused"],
         is_stale=item["is_stale"],
         has_import_errors=item.get("has_import_errors", False),
+        file=item.get("relative_fileloc"),
         next_run_after=_instant(item.get("next_dagrun_run_after")),
         last_parsed=_instant(item.get("last_parsed_time")),
     )

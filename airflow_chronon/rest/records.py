@@ -19,7 +19,8 @@ class DagRecord:
     bundle: str | None = None
     is_paused: bool = False
     is_stale: bool = False
-    has_import_errors: bool = False
+    has_import_errors: bool = False  #: also left behind by a file that went while it was parsed
+    file: str | None = None  #: that produced it, within its bundle
     next_run_after: Instant | None = None
     last_parsed: Instant | None = None
 

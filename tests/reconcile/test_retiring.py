@@ -14,6 +14,7 @@ from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopRuns, Wa
 from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.core.resolve import RejectedConf
 from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
+from airflow_chronon.rest.records import ImportErrorRecord
 from tests.core.confs import at
 from tests.reconcile.world import BAD, ID, ONE, THREE, TWO, broken, conf, deployed, job, tree
 
@@ -206,6 +207,21 @@ def test_a_dag_that_a_file_still_produces_is_not_deleted() -> None:  # case 32
     world.airflow.dag_records[ID] = replace(record, is_stale=True, has_import_errors=True)
     world.reconcile()  # stale for another reason: its file is broken
     assert ID in world.airflow.dag_records
+
+
+def test_the_mark_of_a_file_that_went_while_it_was_parsed_holds_up_nothing() -> None:  # C23
+    world = deployed(ONE, TWO)
+    world.deploy(TWO)
+    world.parse()
+    world.reconcile()
+    record = replace(world.airflow.dag_records[ID], is_stale=True, has_import_errors=True, file="loader.py")
+    world.airflow.dag_records[ID] = record
+    world.airflow.errors.append(ImportErrorRecord("loader.py", record.bundle, "SyntaxError"))
+    world.reconcile()  # the file is there and broken
+    assert ID in world.airflow.dag_records
+    world.airflow.errors.clear()  # Airflow forgets the errors of files that are gone, and leaves the mark
+    world.reconcile()
+    assert ID not in world.airflow.dag_records
 
 
 def test_a_run_that_begins_after_the_archive_is_archived_too() -> None:
