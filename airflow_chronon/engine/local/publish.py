@@ -28,6 +28,7 @@ PART = "part-0.parquet"
 #: The key in a Parquet footer that says who wrote the file.
 WRITER_KEY = "airflow_chronon.conf"
 
+_REMOVALS, _REMOVAL_SECONDS = 20, 0.1  #: how often a staging folder is removed, and how long between two tries
 _STAGING = "_chronon-"
 _LEFTOVER_SECONDS = 24 * 60 * 60
 
@@ -88,7 +89,7 @@ class TableWriter:
         try:
             yield self._staging
         finally:
-            shutil.rmtree(self._staging, ignore_errors=True)
+            _remove(self._staging)
             self._staging = None
 
     def _remove_leftovers(self) -> None:
@@ -119,6 +120,15 @@ class TableWriter:
         (partition / SUCCESS_FILE).touch()
         _flush(partition)
         _flush(self.folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; the threads of a query that was interrupted may still have added a file while that was done."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_REMOVAL_SECONDS)
 
 
 def _data_below(folder: Path) -> Iterator[Path]:
