@@ -18,26 +18,26 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_chronon.branches import with_branch
-from airflow_chronon.conf_root import ConfRoot, read_conf_root
-from airflow_chronon.core.conf import ConfKey
-from airflow_chronon.core.job_page import job_page
-from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.page import conf_page
-from airflow_chronon.core.plan.copies import plan_of_copy
+from airflow_chronon.conf_root.branches import with_branch
+from airflow_chronon.conf_root.root import ConfRoot, read_conf_root
+from airflow_chronon.core.confs.conf import ConfKey
+from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.describe.job_page import job_page
+from airflow_chronon.core.describe.page import conf_page
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
 from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
-from airflow_chronon.core.plan.journal import JournalEntry, as_seen
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf
-from airflow_chronon.core.settings import Unscheduled
-from airflow_chronon.core.verdicts import GoodPlan, Verdict
+from airflow_chronon.core.plan.history import JournalEntry, as_seen
+from airflow_chronon.core.plan.manifest import plan_of_copy
+from airflow_chronon.core.settings.model import Unscheduled
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import StateFolder, open_state
-from airflow_chronon.state.vanished import conf_file, forget_files
+from airflow_chronon.state.orphaned_files import conf_file, forget_files
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
-    from airflow_chronon.airflow.deployment import Deployment
+    from airflow_chronon.airflow.config import Deployment
 
 
 class ImportErrors(Exception):
@@ -105,7 +105,9 @@ def _built(root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked) -> 
     plans = [verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)]
     if not plans:
         return
-    from airflow_chronon.airflow.dag import build_dag  # not at the start of a job's task: it takes a tenth of a second
+    from airflow_chronon.airflow.dags.conf import (
+        build_dag,  # not at the start of a job's task: it takes a tenth of a second
+    )
 
     dag_ids = {plan.conf.key: plan.dag_id for plan in plans}
     consumers = _consumers(plans)
@@ -128,7 +130,7 @@ def _jobs_built(
     found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
 ) -> Iterator[DAG | RejectedConf]:
     """Each good job's DAG, with its schedule as the reconciler's journal knows it (H14)."""
-    from airflow_chronon.airflow.job_dag import build_job_dag
+    from airflow_chronon.airflow.dags.job import build_job_dag
 
     plans = [verdict for verdict in verdicts.values() if isinstance(verdict, JobPlan)]
     picked_plans = [plan for plan in plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
@@ -188,13 +190,13 @@ def _kept(
 
 def _switched_off(plan: GoodPlan, *, path: str, page: str, namespace_prefix: str) -> DAG:
     """The DAG of a conf or job that is gone."""
-    from airflow_chronon.airflow.fires import Fires
+    from airflow_chronon.airflow.timetables.fires import Fires
 
     if isinstance(plan, JobPlan):
-        from airflow_chronon.airflow.job_dag import build_job_dag
+        from airflow_chronon.airflow.dags.job import build_job_dag
 
         return build_job_dag(plan, job_path=path, doc=page, fires=Fires.NEVER)
-    from airflow_chronon.airflow.dag import build_dag
+    from airflow_chronon.airflow.dags.conf import build_dag
 
     return build_dag(plan, conf_path=path, doc=page, namespace_prefix=namespace_prefix, fires=Fires.NEVER)
 
@@ -218,7 +220,7 @@ def _consumers(plans: list[ConfPlan]) -> Mapping[ConfKey, set[ConfKey]]:
 
 
 def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, ConfRoot]:
-    from airflow_chronon.airflow.deployment import find_deployment
+    from airflow_chronon.airflow.config import find_deployment
 
     found = find_deployment(near=near, conf_root=conf_root)
     root = read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)

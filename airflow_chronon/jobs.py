@@ -24,24 +24,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from airflow_chronon.conf_root import DEFAULT_ROOT, ROOT_VARIABLE, read_conf_root
-from airflow_chronon.core.environment import given_texts
-from airflow_chronon.core.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
-from airflow_chronon.core.job_document import ScheduleDocument, read_job
-from airflow_chronon.core.job_plan import JobPlan, resolve_jobs
-from airflow_chronon.core.job_text import with_schedule, without_schedule
-from airflow_chronon.core.job_windows import asked_window
-from airflow_chronon.core.settings import Settings
-from airflow_chronon.core.settings_text import StrictText
+from airflow_chronon.airflow_api.client import AirflowRest
+from airflow_chronon.airflow_api.job_runs import start_run
+from airflow_chronon.airflow_api.login import find_login, not_configured
+from airflow_chronon.airflow_api.protocol import AirflowServer
+from airflow_chronon.airflow_api.records import RunRecord
+from airflow_chronon.conf_root.jobs import replace_file
+from airflow_chronon.conf_root.root import DEFAULT_ROOT, ROOT_VARIABLE, read_conf_root
+from airflow_chronon.conf_root.selection import select_job
+from airflow_chronon.conf_root.settings import cannot_read
+from airflow_chronon.core.calendar.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
+from airflow_chronon.core.jobs.document import ScheduleDocument, read_job
+from airflow_chronon.core.jobs.edit import with_schedule, without_schedule
+from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
+from airflow_chronon.core.runs.windows import asked_window
+from airflow_chronon.core.settings.environment import given_texts
+from airflow_chronon.core.settings.model import Settings
+from airflow_chronon.core.settings.yaml import StrictText
 from airflow_chronon.errors import ChrononError, Fault, Rejected
-from airflow_chronon.job_files import replace_file
-from airflow_chronon.rest.client import AirflowRest
-from airflow_chronon.rest.job_runs import start_run
-from airflow_chronon.rest.login import find_login, not_configured
-from airflow_chronon.rest.protocol import AirflowServer
-from airflow_chronon.rest.records import RunRecord
-from airflow_chronon.selection import select_job
-from airflow_chronon.settings_file import cannot_read
 
 #: An instant: a datetime, a naive one being UTC, or ISO-8601 text.
 Moment: TypeAlias = datetime | str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from airflow.plugins_manager import AirflowPlugin
 
-from airflow_chronon.airflow.job_timetable import JobTimetable
-from airflow_chronon.airflow.timetable import PartitionTimetable
+from airflow_chronon.airflow.timetables.intervals import JobTimetable
+from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
 
 
 class ChrononPlugin(AirflowPlugin):

@@ -43,7 +43,7 @@ def get_provider_info() -> dict[str, Any]:
                 },
             }
         },
-        "cli": ["airflow_chronon.airflow.commands.get_chronon_commands"],
+        "cli": ["airflow_chronon.airflow.cli.get_chronon_commands"],
         "connection-types": [
             {
                 "connection-type": "chronon_airflow",

@@ -21,15 +21,15 @@ from pathlib import Path
 
 from local_airflow import LocalAirflow
 
-from airflow_chronon.conf_root import read_conf_root
+from airflow_chronon.airflow_api.client import AirflowRest
+from airflow_chronon.airflow_api.login import find_login
+from airflow_chronon.airflow_api.records import BackfillRequest, Reprocess
+from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan.facts import CHRONON_TAG, Deployment
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import Reconciled, reconcile
-from airflow_chronon.rest.client import AirflowRest
-from airflow_chronon.rest.login import find_login
-from airflow_chronon.rest.records import BackfillRequest, Reprocess
 from airflow_chronon.state.folder import open_state
-from tests.core.confs import staging_query
+from tests.support.confs import staging_query
 
 ROOT = Path(__file__).resolve().parents[1]
 LOADER = """

@@ -22,10 +22,10 @@ from pathlib import Path
 from airflow_api import AirflowApi, TaskInstance, wait_until
 from local_airflow import USER, LocalAirflow
 
-from airflow_chronon.conf_root import read_conf_root
+from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan import facts
-from airflow_chronon.core.plan.copies import copy_of
-from airflow_chronon.core.plan.journal import Seen, journal_entry
+from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.manifest import copy_of
 from airflow_chronon.state.folder import open_state
 
 ROOT = Path(__file__).resolve().parents[1]

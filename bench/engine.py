@@ -23,9 +23,9 @@ from typing import Any
 
 import duckdb
 
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import DAY, TimeWindow, parse_instant
-from airflow_chronon.core.labels import PartitionSpec, partition_format
+from airflow_chronon.core.calendar.instants import DAY, TimeWindow, parse_instant
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
 from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.engine.protocol import JobRequest
 

@@ -13,14 +13,14 @@ import pendulum
 from airflow.timetables.base import DagRunInfo, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable
 
-from airflow_chronon.airflow import timetable as module
-from airflow_chronon.airflow.timetable import PartitionTimetable
-from airflow_chronon.core.conf import Mode
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import DAY, HOUR, MINUTE, parse_instant
-from airflow_chronon.core.labels import PartitionSpec, default_pattern, partition_format
-from airflow_chronon.core.runs import CatchUp, ModeSchedule, RunSchedule
-from airflow_chronon.core.schedules import parse_schedule
+from airflow_chronon.airflow.timetables import partitions as module
+from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
+from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, parse_instant
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
+from airflow_chronon.core.schedules.chronon import parse_schedule
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, RunSchedule
 
 CASES = (
     ("15 1-22/3 * * *", 3 * HOUR, HOUR),

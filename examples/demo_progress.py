@@ -15,9 +15,9 @@ from typing import Any
 from airflow_api import AirflowApi, ApiError, DagRun
 from rich.table import Table
 
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import MINUTE
-from airflow_chronon.core.labels import escape_label
+from airflow_chronon.core.calendar.instants import MINUTE
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import escape_label
 
 #: The Join whose newest rows are shown at the end.
 SHOWN = "commerce.checkout.serving__1"

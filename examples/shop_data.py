@@ -22,9 +22,9 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import DAY, HOUR, MINUTE, Instant, from_datetime, parse_instant, to_datetime
-from airflow_chronon.core.labels import PartitionSpec, default_pattern, escape_label, partition_format
+from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, from_datetime, parse_instant, to_datetime
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, escape_label, partition_format
 
 QUARTER = 15 * MINUTE
 ORDERS_PER_HOUR = 12

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from pytest_mock import MockerFixture
 
+from airflow_chronon.airflow_api.fake import FakeAirflow
+from airflow_chronon.airflow_api.records import DagRecord
 from airflow_chronon.errors import ChrononError, Rejected
 from airflow_chronon.jobs import Job, get_job
-from airflow_chronon.rest.fake import FakeAirflow
-from airflow_chronon.rest.records import DagRecord
-from tests.core.confs import at
+from tests.support.confs import at
 
 UTC = timezone.utc
 TEXT = """\

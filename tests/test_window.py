@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import airflow_chronon.window as module
-from airflow_chronon.core.environment import job_environment
-from airflow_chronon.core.instants import TimeWindow
-from airflow_chronon.core.job_schedule import JobSchedule
-from airflow_chronon.core.quartz import read_cron
+from airflow_chronon.core.calendar.instants import TimeWindow
+from airflow_chronon.core.calendar.quartz import read_cron
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.window import Window, WindowError, current_window
 
 NINE = datetime(2026, 6, 3, 9, tzinfo=timezone.utc)

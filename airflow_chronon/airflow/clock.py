@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow.sdk import timezone
 
-from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.calendar.instants import Instant
 
 
 def now() -> Instant:

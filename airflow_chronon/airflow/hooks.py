@@ -7,9 +7,9 @@ from typing import Any
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
+from airflow_chronon.airflow_api.client import AirflowRest
+from airflow_chronon.airflow_api.login import CONNECTION_ID, CONNECTION_TYPE, Login, login_of_parts
 from airflow_chronon.errors import ChrononError
-from airflow_chronon.rest.client import AirflowRest
-from airflow_chronon.rest.login import CONNECTION_ID, CONNECTION_TYPE, Login, login_of_parts
 
 
 class ChrononAirflowHook(BaseHook):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.catalogs.layout import LandedWhen
-from airflow_chronon.catalogs.protocol import PartitionCatalog
+from airflow_chronon.core.waits.catalog import PartitionCatalog
 from airflow_chronon.errors import Fault, Rejected
+from airflow_chronon.storage.layout import LandedWhen
 
 
 def _filesystem(settings: Mapping[str, object]) -> PartitionCatalog:

@@ -9,14 +9,14 @@ from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import Any
 
-from airflow_chronon.catalogs.extras import optional
-from airflow_chronon.catalogs.layout import LandedWhen, is_data_file, listing_of
 from airflow_chronon.catalogs.newest import NoSuchColumn, newest_in_file
-from airflow_chronon.catalogs.protocol import ExpressionValue
-from airflow_chronon.catalogs.storage import LocalStorage, Storage, StoredFile, open_storage
-from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.listing import TableListing, TableState
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.partitions.listing import TableListing, TableState
+from airflow_chronon.core.waits.catalog import ExpressionValue
 from airflow_chronon.errors import CatalogError, ChrononError, Fault
+from airflow_chronon.extras import optional
+from airflow_chronon.storage.files import LocalStorage, Storage, StoredFile, open_storage
+from airflow_chronon.storage.layout import LandedWhen, is_data_file, listing_of
 
 _READERS = 8  # footers are read side by side: in an object store each is a round trip
 
@@ -45,7 +45,7 @@ class FilesystemCatalog:
         return self._opened
 
     def list_partitions(self, table: str) -> TableListing:
-        """The landed partitions; see :class:`airflow_chronon.catalogs.protocol.PartitionCatalog`."""
+        """The landed partitions; see :class:`airflow_chronon.core.waits.catalog.PartitionCatalog`."""
         paths = self.storage.paths(table)
         if paths is None:
             return TableListing(TableState.MISSING)
@@ -99,8 +99,8 @@ class FilesystemCatalog:
 
         Dates come back as ``YYYY-MM-DD`` and timestamps as ISO-8601 UTC text. Only for roots on this machine.
         """
-        from airflow_chronon.catalogs.parquet_views import ParquetViews, UnknownTable, connect
-        from airflow_chronon.catalogs.spark_sql import read_expression
+        from airflow_chronon.sql.parquet import ParquetViews, UnknownTable, connect
+        from airflow_chronon.sql.spark import read_expression
 
         storage = self.storage
         if not isinstance(storage, LocalStorage):

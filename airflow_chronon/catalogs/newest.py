@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from airflow_chronon.catalogs.extras import optional
-from airflow_chronon.core.instants import DAY, Instant
+from airflow_chronon.core.calendar.instants import DAY, Instant
 from airflow_chronon.errors import CatalogError, Fault
+from airflow_chronon.extras import optional
 
 _UNITS = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 

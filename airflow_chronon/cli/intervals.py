@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from airflow_chronon.core.instants import Instant, TimeWindow
-from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.job_ranges import check_ended, read_intervals
-from airflow_chronon.core.job_schedule import JobSchedule
-from airflow_chronon.core.limits import limited
-from airflow_chronon.core.manual import read_range, read_span
-from airflow_chronon.core.partition_states import KnownRun
-from airflow_chronon.core.plan.journal import JournalEntry, as_seen
-from airflow_chronon.core.resolve import ConfPlan
-from airflow_chronon.core.runs import RunSchedule
-from airflow_chronon.core.verdicts import GoodPlan
-from airflow_chronon.rest.coverage import known_runs, runs_covering
-from airflow_chronon.rest.protocol import AirflowServer
+from airflow_chronon.airflow_api.coverage import known_runs, runs_covering
+from airflow_chronon.airflow_api.protocol import AirflowServer
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan
+from airflow_chronon.core.partitions.limits import limited
+from airflow_chronon.core.partitions.parse import read_range, read_span
+from airflow_chronon.core.plan.history import JournalEntry, as_seen
+from airflow_chronon.core.runs.intervals_range import check_ended, read_intervals
+from airflow_chronon.core.runs.states import KnownRun
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.partitioned import RunSchedule
 
 
 def seen_plan(plan: GoodPlan, entry: JournalEntry | None) -> GoodPlan:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from airflow_chronon.catalogs.build import build_catalog
-from airflow_chronon.core.outputs import main_table
-from airflow_chronon.core.readiness import check_shape
-from airflow_chronon.core.resolve import ConfPlan
-from airflow_chronon.core.settings_text import filled
+from airflow_chronon.core.confs.outputs import main_table
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.waits.readiness import check_shape
 
 
 class Landings:

@@ -14,23 +14,23 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from airflow_chronon import __version__
-from airflow_chronon.cli.backfill import BACKFILL
-from airflow_chronon.cli.commands import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
-from airflow_chronon.cli.import_schedule import IMPORT_SCHEDULE
-from airflow_chronon.cli.partitions import PARTITIONS
-from airflow_chronon.cli.plan import BASE, PLAN, RECONCILE, show_differences
+from airflow_chronon.cli.commands.backfill import BACKFILL
+from airflow_chronon.cli.commands.import_schedule import IMPORT_SCHEDULE
+from airflow_chronon.cli.commands.partitions import PARTITIONS
+from airflow_chronon.cli.commands.plan import BASE, PLAN, RECONCILE, show_differences
+from airflow_chronon.cli.commands.run import RUN
+from airflow_chronon.cli.options import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
 from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root, print_json, report_problems
-from airflow_chronon.cli.run import RUN
 from airflow_chronon.cli.text import Explained, check_text, explain_text
-from airflow_chronon.core.instants import parse_instant
-from airflow_chronon.core.interval_schedule import AnySchedule
-from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.limits import limited
-from airflow_chronon.core.report import verdict_json
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
-from airflow_chronon.core.verdicts import Verdict
+from airflow_chronon.conf_root.selection import select
+from airflow_chronon.core.calendar.instants import parse_instant
+from airflow_chronon.core.confs.resolve import ConfPlan, OtherEnvironment, RejectedConf
+from airflow_chronon.core.describe.json import verdict_json
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import Verdict
+from airflow_chronon.core.partitions.limits import limited
+from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.errors import ChrononError
-from airflow_chronon.selection import select
 
 FAR = parse_instant("2199-12-31")  #: where looking for the next run ends
 

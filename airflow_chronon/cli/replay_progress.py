@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from airflow_chronon.airflow_api.protocol import AirflowServer
+from airflow_chronon.airflow_api.replay import Started, end_states
 from airflow_chronon.cli.root import FINDINGS, GOOD
-from airflow_chronon.core.replays import Replay
-from airflow_chronon.rest.protocol import AirflowServer
-from airflow_chronon.rest.replay import Started, end_states
+from airflow_chronon.core.runs.backfill import Replay
 
 LOOK_EVERY = 3.0  #: seconds between two looks at Airflow
 _ENDED = ("success", "failed")

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from airflow_chronon.conf_root import DEFAULT_ROOT, ROOT_VARIABLE, ConfRoot, read_conf_root
-from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment
-from airflow_chronon.core.verdicts import GoodPlan, Verdict
+from airflow_chronon.conf_root.root import DEFAULT_ROOT, ROOT_VARIABLE, ConfRoot, read_conf_root
+from airflow_chronon.conf_root.selection import select
+from airflow_chronon.core.confs.resolve import ConfPlan, OtherEnvironment
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
-from airflow_chronon.selection import select
 
 GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
 

@@ -6,8 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from airflow_chronon.cli.commands import option
-from airflow_chronon.conf_root import ConfRoot
+from airflow_chronon.cli.options import option
+from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.state.folder import StateFolder, open_state
 

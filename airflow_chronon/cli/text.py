@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_chronon.conf_root import ConfRoot
-from airflow_chronon.core.instants import iso
-from airflow_chronon.core.interval_schedule import AnySchedule
-from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.job_schedule import JobRun
-from airflow_chronon.core.resolve import ConfPlan, OtherEnvironment, RejectedConf
-from airflow_chronon.core.runs import Run
-from airflow_chronon.core.verdicts import Verdict
-from airflow_chronon.core.words import span, wait_in_words
+from airflow_chronon.conf_root.root import ConfRoot
+from airflow_chronon.core.calendar.instants import iso
+from airflow_chronon.core.confs.resolve import ConfPlan, OtherEnvironment, RejectedConf
+from airflow_chronon.core.describe.format import span, wait_in_words
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import Verdict
+from airflow_chronon.core.schedules.base import AnySchedule
+from airflow_chronon.core.schedules.intervals import JobRun
+from airflow_chronon.core.schedules.partitioned import Run
 
 
 def check_text(root: ConfRoot, verdicts: Mapping[str, Verdict]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from airflow_chronon.core.environment import WINDOW_VARIABLES
+from airflow_chronon.core.settings.environment import WINDOW_VARIABLES
 from airflow_chronon.engine.argv import build_argv, check_template
 from airflow_chronon.engine.protocol import JobRequest, Log
 from airflow_chronon.engine.watchdog import watchdog

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from airflow_chronon.core.dependencies import TableDependency
-from airflow_chronon.core.instants import TimeWindow
-from airflow_chronon.core.labels import PartitionKey, PartitionSpec
+from airflow_chronon.core.calendar.instants import TimeWindow
+from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
+from airflow_chronon.core.waits.dependencies import TableDependency
 from airflow_chronon.errors import Fault, JobRefused
 
 Log = Callable[[str], None]

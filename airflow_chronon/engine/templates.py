@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from airflow_chronon.core.instants import DAY, Instant, TimeWindow
-from airflow_chronon.core.labels import IllegalLabel, PartitionKey, PartitionSpec, partition_format
+from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow
+from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionKey, PartitionSpec, partition_format
 from airflow_chronon.errors import ChrononError, Fault
 
 #: Gives the newest landed label of a table, or None when it has none.

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import get_args
 
-from airflow_chronon.core.identity import in_run_id
-from airflow_chronon.core.instants import Instant
+from airflow_chronon.airflow_api.errors import AirflowRefused, Conflict, LoginFailed, NotThere
+from airflow_chronon.airflow_api.protocol import AirflowServer
+from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.naming import in_run_id
 from airflow_chronon.core.plan.actions import (
     Action,
     Archive,
@@ -30,13 +33,10 @@ from airflow_chronon.core.plan.actions import (
     Unpause,
 )
 from airflow_chronon.core.plan.facts import Deployment, KnownDag, Tombstone
-from airflow_chronon.core.plan.journal import WHY_OWED, JournalEntry
+from airflow_chronon.core.plan.history import WHY_OWED, JournalEntry
 from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.reconcile.archive import history_of, is_archived, write_history
 from airflow_chronon.reconcile.gather import broken_dags
-from airflow_chronon.reconcile.history import history_of, is_archived, write_history
-from airflow_chronon.rest.errors import AirflowRefused, Conflict, LoginFailed, NotThere
-from airflow_chronon.rest.protocol import AirflowServer
-from airflow_chronon.rest.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
 from airflow_chronon.state.folder import StateFolder
 
 _RETIRE_STEPS = get_args(RetireStep)

@@ -6,11 +6,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from airflow_chronon.conf_root import ConfRoot
-from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
-from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.partition_states import KnownRun
+from airflow_chronon.airflow_api.coverage import known_runs
+from airflow_chronon.airflow_api.errors import NotThere
+from airflow_chronon.airflow_api.protocol import AirflowServer
+from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, DagRecord
+from airflow_chronon.airflow_api.replay import kept_grid
+from airflow_chronon.conf_root.root import ConfRoot
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.build import Facts, owing, paused_while_bad, vanished
 from airflow_chronon.core.plan.facts import (
     CHRONON_TAG,
@@ -22,15 +27,10 @@ from airflow_chronon.core.plan.facts import (
     TreeFacts,
     TreeState,
 )
+from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.plan.succession import predecessor
-from airflow_chronon.core.resolve import ConfPlan
-from airflow_chronon.core.verdicts import GoodPlan
+from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
-from airflow_chronon.rest.coverage import known_runs
-from airflow_chronon.rest.errors import NotThere
-from airflow_chronon.rest.protocol import AirflowServer
-from airflow_chronon.rest.records import ACTIVE_RUN_STATES, DagRecord
-from airflow_chronon.rest.replay import kept_grid
 from airflow_chronon.state.files import StateError
 from airflow_chronon.state.folder import StateFolder, open_branches
 

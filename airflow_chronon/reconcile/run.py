@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan.actions import Action, Plan
 from airflow_chronon.core.plan.build import Confirmation, build_plan
 from airflow_chronon.core.plan.explain import action_in_words

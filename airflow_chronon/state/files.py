@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from airflow_chronon.catalogs.extras import optional
 from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.extras import optional
 
 _TEMPORARY = ".tmp-"
 

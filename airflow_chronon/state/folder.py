@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from airflow_chronon.core.instants import to_datetime
-from airflow_chronon.core.plan.copies import ConfCopy, copy_from_bytes
+from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.plan.facts import Deployment, StateFacts, Tombstone
-from airflow_chronon.core.plan.journal import JournalEntry, entry_from_json, entry_to_json
+from airflow_chronon.core.plan.history import JournalEntry, entry_from_json, entry_to_json
+from airflow_chronon.core.plan.manifest import ConfCopy, copy_from_bytes
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError, StateFiles, open_state_files
 

@@ -6,8 +6,8 @@ import pytest
 
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.catalogs.layout import LandedWhen
 from airflow_chronon.errors import Rejected
+from airflow_chronon.storage.layout import LandedWhen
 
 
 def test_a_filesystem_catalog_is_built_from_its_settings():

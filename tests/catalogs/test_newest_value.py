@@ -12,7 +12,7 @@ import pytest
 
 from airflow_chronon.catalogs import newest
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.core.instants import parse_instant
+from airflow_chronon.core.calendar.instants import parse_instant
 from airflow_chronon.errors import CatalogError
 
 NOON, LATER = datetime(2026, 6, 1, 12), datetime(2026, 6, 1, 15, 30, 0, 999_000)

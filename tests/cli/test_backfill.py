@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.rest.fake import FakeAirflow
-from airflow_chronon.rest.records import BackfillRecord, DagRecord, RunRecord
-from tests.cli.conftest import Answer, Command
+from airflow_chronon.airflow_api.fake import FakeAirflow
+from airflow_chronon.airflow_api.records import BackfillRecord, DagRecord, RunRecord
 from tests.cli.test_partitions import CONF, DAG, Place, airflow, labels, place, run
+from tests.support.command_line import Answer, Command
 
 __all__ = ["airflow", "place"]  # fixtures
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import DATA, Command
+from tests.support.command_line import DATA, Command
 
 REJECTED = {"group_by/checkout.purchases.never_but_online__1": "C6"}
 

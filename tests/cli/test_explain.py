@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import DATA, Command
+from tests.support.command_line import DATA, Command
 
 THREE_HOUR = "group_by/checkout.purchases.three_hour__1"
 JUNE = ("--from", "2026-06-01", "--to", "2026-06-02")

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from airflow_chronon.conf_root import read_conf_root
-from airflow_chronon.core.instants import HOUR, Instant, TimeWindow, iso
-from airflow_chronon.core.job_schedule import JobSchedule
-from airflow_chronon.rest.fake import FakeAirflow
-from airflow_chronon.rest.login import ENVIRONMENT_VARIABLE
-from airflow_chronon.rest.records import DagRecord, RunRecord
-from tests.airflow.jobs import arm, state_of, write_job
-from tests.cli.conftest import Answer, Command
-from tests.core.confs import at
+from airflow_chronon.airflow_api.fake import FakeAirflow
+from airflow_chronon.airflow_api.login import ENVIRONMENT_VARIABLE
+from airflow_chronon.airflow_api.records import DagRecord, RunRecord
+from airflow_chronon.conf_root.root import read_conf_root
+from airflow_chronon.core.calendar.instants import HOUR, Instant, TimeWindow, iso
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from tests.support.airflow_jobs import arm, state_of, write_job
+from tests.support.command_line import Answer, Command
+from tests.support.confs import at
 
 ID = "job.etl.hourly__1"
 FIRST = at("2026-06-01 00:00")
@@ -47,8 +47,8 @@ def airflow(root: Path, monkeypatch: pytest.MonkeyPatch) -> FakeAirflow:
     fake = FakeAirflow(dag_records={ID: DagRecord(ID)}, jobs={ID: schedule})
     fake.run_records = [ran(2, "success"), ran(3, "failed"), ran(6, "success")]
     for module in ("partitions", "backfill"):
-        monkeypatch.setattr(f"airflow_chronon.cli.{module}.find_server", lambda address: fake)
-    monkeypatch.setattr("airflow_chronon.cli.backfill.need_server", lambda address: fake)
+        monkeypatch.setattr(f"airflow_chronon.cli.commands.{module}.find_server", lambda address: fake)
+    monkeypatch.setattr("airflow_chronon.cli.commands.backfill.need_server", lambda address: fake)
     return fake
 
 

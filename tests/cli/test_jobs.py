@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_chronon.conf_root import read_conf_root
+from airflow_chronon.conf_root.jobs import MAX_JOB_BYTES
+from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan.facts import TreeState
-from airflow_chronon.job_files import MAX_JOB_BYTES
-from tests.cli.command_line import Command
-from tests.rest.stub_server import StubServer, stub_server
+from tests.support.command_line import Command
+from tests.support.stub_server import StubServer, stub_server
 
 HEAD = "version: 1\nrunner: {kind: command, argv: ['true']}\n"
 HOURLY = HEAD + "schedule: {cron_expression: '0 0 * ? * *', start_time: 2026-01-01}\n"

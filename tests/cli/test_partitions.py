@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import HOUR
-from airflow_chronon.core.labels import PartitionSpec, partition_format
-from airflow_chronon.rest.fake import FakeAirflow
-from airflow_chronon.rest.login import ENVIRONMENT_VARIABLE
-from airflow_chronon.rest.records import DagRecord, RunRecord
-from tests.cli.conftest import Command
-from tests.core.confs import staging_query
+from airflow_chronon.airflow_api.fake import FakeAirflow
+from airflow_chronon.airflow_api.login import ENVIRONMENT_VARIABLE
+from airflow_chronon.airflow_api.records import DagRecord, RunRecord
+from airflow_chronon.core.calendar.instants import HOUR
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
+from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from tests.support.command_line import Command
+from tests.support.confs import staging_query
 
 CONF = "checkout.orders.hourly_rollup__1"
 DAG = f"staging_query.{CONF}"
@@ -50,8 +50,8 @@ def airflow(monkeypatch: pytest.MonkeyPatch) -> FakeAirflow:
     """An Airflow that the commands find."""
     fake = FakeAirflow(dag_records={DAG: DagRecord(DAG)}, specs={DAG: SPEC})
     for module in ("partitions", "backfill"):
-        monkeypatch.setattr(f"airflow_chronon.cli.{module}.find_server", lambda address: fake)
-    monkeypatch.setattr("airflow_chronon.cli.backfill.need_server", lambda address: fake)
+        monkeypatch.setattr(f"airflow_chronon.cli.commands.{module}.find_server", lambda address: fake)
+    monkeypatch.setattr("airflow_chronon.cli.commands.backfill.need_server", lambda address: fake)
     return fake
 
 
@@ -84,7 +84,7 @@ def test_without_airflow_catalogs_tell_what_has_landed(place: Place, command: Co
 def test_a_range_of_too_many_is_refused(
     place: Place, command: Command, airflow: FakeAirflow, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:  # C27
-    monkeypatch.setattr("airflow_chronon.core.limits.MOST", 23)
+    monkeypatch.setattr("airflow_chronon.core.partitions.limits.MOST", 23)
     answer = command(name, CONF, "--root", place.root, "--start-ds", "2026-06-01")
     assert answer.code == 2 and not answer.out
     assert "more than 23 partitions (input). Give a shorter range." in answer.err

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_chronon.cli.main import main
-from tests.core.confs import staging_query
+from tests.support.confs import staging_query
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from airflow_chronon.cli.main import main
-from airflow_chronon.core.settings_text import read_settings
-from tests.core.jobs import plan_of
+from airflow_chronon.core.settings.yaml import read_settings
+from tests.support.jobs import plan_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import HOUR, TimeWindow, parse_instant
-from airflow_chronon.core.labels import PartitionSpec, escape_label, partition_format
+from airflow_chronon.core.calendar.instants import HOUR, TimeWindow, parse_instant
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, escape_label, partition_format
 from airflow_chronon.engine.protocol import JobRequest
 
 DAILY = PartitionSpec(PartitionGrid(24 * HOUR), partition_format("yyyy-MM-dd"))

@@ -23,9 +23,9 @@ QUERY = (
 #: Runs one replay in a process of its own, with something broken in it.
 CHILD = """
 import os, resource, signal, sys
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import TimeWindow, parse_instant
-from airflow_chronon.core.labels import PartitionSpec, partition_format
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.calendar.instants import TimeWindow, parse_instant
+from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
 from airflow_chronon.engine.local import LocalRunner, publish
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import JobFailed

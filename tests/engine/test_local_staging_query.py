@@ -13,9 +13,9 @@ import duckdb
 import pytest
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import HOUR
-from airflow_chronon.core.labels import PartitionSpec, partition_format
+from airflow_chronon.core.calendar.instants import HOUR
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
 from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.engine.protocol import NothingToWrite
 from airflow_chronon.errors import JobFailed, JobRefused

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_chronon.core.grid import LEGAL_INTERVALS, PartitionGrid
-from airflow_chronon.core.instants import HOUR, TimeWindow, parse_instant
-from airflow_chronon.core.labels import PartitionSpec, default_pattern, partition_format
+from airflow_chronon.core.calendar.instants import HOUR, TimeWindow, parse_instant
+from airflow_chronon.core.partitions.grid import LEGAL_INTERVALS, PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
 from airflow_chronon.engine.templates import IllegalTemplate, render_query
 
 DAILY = PartitionSpec(PartitionGrid(24 * HOUR), partition_format("yyyy-MM-dd"))

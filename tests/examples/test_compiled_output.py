@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.examples.shop_runs import COMPILED, ROOT, staging_queries
+from tests.support.shop_runs import COMPILED, ROOT, staging_queries
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -13,7 +13,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from examples.shop_data import DAILY_HISTORY, TABLES, land_newer, write_source_data
-from tests.examples.shop_runs import ROOT
+from tests.support.shop_runs import ROOT
 
 NOW = datetime(2026, 6, 2, 12, 20, tzinfo=timezone.utc)
 MIDNIGHT = NOW.replace(hour=0, minute=0)

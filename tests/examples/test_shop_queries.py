@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from airflow_chronon.core.instants import DAY, HOUR, MINUTE, Instant, from_datetime
+from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, from_datetime
 from examples.shop_data import CUSTOMERS, VISITS_PER_DAY, write_source_data
-from tests.examples.shop_runs import Row, StagingQuery, land, run, staging_queries
+from tests.support.shop_runs import Row, StagingQuery, land, run, staging_queries
 
 NOW = datetime(2026, 6, 2, 12, 20, tzinfo=timezone.utc)
 QUERIES = {query.name: query for query in staging_queries()}

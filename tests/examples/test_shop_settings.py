@@ -6,9 +6,9 @@ from itertools import chain
 
 import pytest
 
-from airflow_chronon.core.instants import DAY, MINUTE, Instant, parse_instant, to_datetime
+from airflow_chronon.core.calendar.instants import DAY, MINUTE, Instant, parse_instant, to_datetime
 from examples.shop_data import TABLES
-from tests.examples.shop_runs import catch_up_runs, staging_queries
+from tests.support.shop_runs import catch_up_runs, staging_queries
 
 MONDAY = parse_instant("2026-06-01T00:00:00Z")
 QUERIES = staging_queries()

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from jsonschema import Draft201909Validator  # type: ignore[import-untyped]
 
-from tests.integration.compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
+from tests.support.integration.compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
 
 SCHEMA = Path(__file__).with_name("compose_spec.json")
 

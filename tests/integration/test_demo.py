@@ -19,7 +19,7 @@ from demo_progress import _sentence, expected_partitions
 from local_airflow import HOST, MARK
 from sessions import end_processes, processes_marked
 
-from tests.integration.real_airflow import ROOT
+from tests.support.integration.real_airflow import ROOT
 
 #: Every conf but one that is backfilled on Mondays only.
 CONFS = sorted(

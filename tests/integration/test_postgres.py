@@ -10,8 +10,8 @@ import pytest
 from airflow_api import AirflowApi, wait_until
 from local_airflow import HOST, USER, Component, LocalAirflow, free_port
 
-from tests.integration.compose_file import ROOT, environment
-from tests.integration.postgres_server import PostgresServer, postgres_server
+from tests.support.integration.compose_file import ROOT, environment
+from tests.support.integration.postgres_server import PostgresServer, postgres_server
 
 DAG_FILE = """
 from datetime import datetime
@@ -96,7 +96,7 @@ def test_the_database_is_the_postgresql_server(compose_on_postgres: LocalAirflow
 @pytest.mark.parametrize("job", ["DagProcessorJob", "TriggererJob"])
 def test_the_health_checks_of_the_compose_file_pass(compose_on_postgres: LocalAirflow, job: str) -> None:
     service = {"DagProcessorJob": Component.DAG_PROCESSOR, "TriggererJob": Component.TRIGGERER}[job]
-    from tests.integration.compose_file import services
+    from tests.support.integration.compose_file import services
 
     check = services()[service.value]["healthcheck"]["test"]
     assert check[1] == "airflow" and job in check

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.conf_root import read_conf_root
-from airflow_chronon.core.report import verdict_json
-from airflow_chronon.core.resolve import ConfPlan
-from tests.oracle import oracle
-from tests.oracle.compare import differences
-from tests.oracle.mutations import Tree, random_tree, read_tree, write_tree
+from airflow_chronon.conf_root.root import read_conf_root
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.describe.json import verdict_json
+from tests.support.oracle import oracle
+from tests.support.oracle.compare import differences
+from tests.support.oracle.mutations import Tree, random_tree, read_tree, write_tree
 
 DATA = Path(__file__).parent.parent / "data"
 START, END = "2026-06-01", "2026-06-04"

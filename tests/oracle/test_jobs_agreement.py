@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from airflow_chronon.cli.main import main
-from tests.oracle.jobs_oracle import JobOracle
-from tests.oracle.oracle_time import Reject
+from tests.support.oracle.jobs_oracle import JobOracle
+from tests.support.oracle.oracle_time import Reject
 
 START = datetime(2026, 6, 1, tzinfo=timezone.utc)
 CRONS = (

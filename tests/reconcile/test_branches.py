@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.reconcile.run import reconcile
-from airflow_chronon.rest.records import RunRecord
-from tests.reconcile.world import BUNDLE, ID, ONE, TWO, conf, deployed
+from tests.support.world import BUNDLE, ID, ONE, TWO, conf, deployed
 
 
 def test_branches_run_side_by_side_and_one_is_dropped_without_the_other() -> None:  # C24

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from airflow_chronon.core.plan.copies import copy_of
+from airflow_chronon.airflow_api.errors import LoginFailed
+from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.journal import Seen, journal_entry
+from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.manifest import copy_of
 from airflow_chronon.reconcile import gather
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import plan_now, reconcile
-from airflow_chronon.rest.errors import LoginFailed
-from airflow_chronon.rest.fake import FakeAirflow
 from airflow_chronon.state.folder import open_branches, open_state
-from tests.core.confs import plan_of, staging_query
-from tests.reconcile.world import NOW, World, conf, tree
+from tests.support.confs import plan_of, staging_query
+from tests.support.world import NOW, World, conf, tree
 
 
 def test_two_branches_that_write_one_table_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C24

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from airflow_chronon.core.plan.actions import Delete
-from airflow_chronon.core.plan.copies import copy_of
-from tests.reconcile.world import Killed, World, broken, conf
+from airflow_chronon.core.plan.manifest import copy_of
+from tests.support.world import Killed, World, broken, conf
 
 NAMES = ("a__1", "a__2", "b__1", "c__1")
 BRANCHES = ("main", "try")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_chronon.core.instants import DAY, HOUR, MINUTE, Instant, iso
-from airflow_chronon.core.job_schedule import JobRun, JobSchedule
+from airflow_chronon.airflow_api.errors import AirflowRefused
+from airflow_chronon.airflow_api.records import RunRecord
+from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, iso
 from airflow_chronon.core.plan.actions import KeepPaused, Unpause
-from airflow_chronon.core.plan.journal import as_seen
-from airflow_chronon.rest.errors import AirflowRefused
-from airflow_chronon.rest.records import RunRecord
+from airflow_chronon.core.plan.history import as_seen
+from airflow_chronon.core.schedules.intervals import JobRun, JobSchedule
 from tests.reconcile.test_jobs import ID, NEXT, deployed, entry, later, ran
-from tests.reconcile.world import NOW, World, job
+from tests.support.world import NOW, World, job
 
 
 def schedule(world: World, dag_id: str) -> JobSchedule:

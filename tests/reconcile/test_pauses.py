@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_chronon.core.conf import Conf
+from airflow_chronon.core.confs.conf import Conf
+from airflow_chronon.core.confs.resolve import RejectedConf
 from airflow_chronon.core.plan.actions import Severity, Unpause
-from airflow_chronon.core.resolve import RejectedConf
-from tests.reconcile.world import BAD, ID, ONE, TWO, broken, conf, deployed
+from tests.support.world import BAD, ID, ONE, TWO, broken, conf, deployed
 
 
 def test_a_paused_dag_is_unpaused_and_reported() -> None:  # C25

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_chronon.core.instants import DAY, HOUR, TimeWindow
-from airflow_chronon.rest.records import BackfillRecord, RunRecord
-from tests.core.confs import at
-from tests.reconcile.world import Killed, World, conf
+from airflow_chronon.airflow_api.records import BackfillRecord, RunRecord
+from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow
+from tests.support.confs import at
+from tests.support.world import Killed, World, conf
 
 ID = "staging_query.t.s.hourly__1"
 HOURLY = conf("t.s.hourly__1", schedule="0 * * * *", interval="1h")

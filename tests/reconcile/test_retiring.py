@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_chronon.core.conf import Conf
-from airflow_chronon.core.contracts import CONTRACTS_ASSET, contract_key
-from airflow_chronon.core.documents import ConfType
-from airflow_chronon.core.job_document import Job
+from airflow_chronon.airflow_api.errors import AirflowUnreachable, Conflict
+from airflow_chronon.airflow_api.records import ImportErrorRecord
+from airflow_chronon.core.confs.conf import Conf
+from airflow_chronon.core.confs.documents import ConfType
+from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopRuns, WaitForRuns
 from airflow_chronon.core.plan.facts import TreeState
-from airflow_chronon.core.resolve import RejectedConf
-from airflow_chronon.rest.errors import AirflowUnreachable, Conflict
-from airflow_chronon.rest.records import ImportErrorRecord
-from tests.core.confs import at
-from tests.reconcile.world import BAD, ID, ONE, THREE, TWO, broken, conf, deployed, job, tree
+from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from tests.support.confs import at
+from tests.support.world import BAD, ID, ONE, THREE, TWO, broken, conf, deployed, job, tree
 
 
 def test_a_conf_that_is_gone_is_drained_archived_and_deleted() -> None:  # C23, case 31

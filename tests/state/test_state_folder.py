@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_chronon.core.instants import TimeWindow
-from airflow_chronon.core.plan.copies import OFF_TAG, copy_of, plan_of_copy
+from airflow_chronon.core.calendar.instants import TimeWindow
 from airflow_chronon.core.plan.facts import Deployment, Tombstone
-from airflow_chronon.core.plan.journal import Owed, Seen, journal_entry
-from airflow_chronon.core.settings import Settings
+from airflow_chronon.core.plan.history import Owed, Seen, journal_entry
+from airflow_chronon.core.plan.manifest import OFF_TAG, copy_of, plan_of_copy
+from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.state.files import StateError, StateFiles
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
 from airflow_chronon.state.locking import only_reconcile
-from tests.core.confs import at, events, group_by, plan_of, staging_query
+from tests.support.confs import at, events, group_by, plan_of, staging_query
 
 NOW = at("2026-06-10")
 SHIFTED = group_by(
@@ -159,7 +159,7 @@ def test_two_reconciles_of_one_machine_do_not_overlap(tmp_path_factory: pytest.T
 
 
 def test_the_file_of_a_gone_conf_ends_like_its_path_in_the_tree(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from airflow_chronon.state.vanished import conf_file
+    from airflow_chronon.state.orphaned_files import conf_file
 
     plan, folder = plan_of(staging_query("t.s.x__1")), tmp_path_factory.mktemp("vanished")
     path = conf_file(copy_of(plan), folder=folder, writes=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from airflow_chronon.core.plan.copies import ConfCopy
-from airflow_chronon.core.plan.journal import JournalEntry
-from airflow_chronon.core.stretches import Stretch
+from airflow_chronon.core.plan.history import JournalEntry
+from airflow_chronon.core.plan.manifest import ConfCopy
+from airflow_chronon.core.schedules.ranges import Stretch
 from airflow_chronon.errors import Fault
 
 

@@ -8,9 +8,10 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.job_schedule import JobSchedule
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.actions import (
     Action,
     Deploy,
@@ -25,16 +26,15 @@ from airflow_chronon.core.plan.actions import (
     Severity,
     Unpause,
 )
-from airflow_chronon.core.plan.copies import ConfCopy, copy_of, settings_of_copy
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, KnownDag, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.plan.journal import JournalEntry, journal_entry, owed_after, reborn, switched_off
-from airflow_chronon.core.plan.owed import settle
-from airflow_chronon.core.plan.retire import Doomed, retire_steps
+from airflow_chronon.core.plan.history import JournalEntry, journal_entry, owed_after, reborn, switched_off
+from airflow_chronon.core.plan.manifest import ConfCopy, copy_of, settings_of_copy
+from airflow_chronon.core.plan.pending import settle
+from airflow_chronon.core.plan.retirement import Doomed, retire_steps
 from airflow_chronon.core.plan.succession import inherits_pause, seen_of
-from airflow_chronon.core.resolve import ConfPlan
-from airflow_chronon.core.settings import OnRetire, Pause, Settings
-from airflow_chronon.core.verdicts import GoodPlan
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.settings.model import OnRetire, Pause, Settings
 from airflow_chronon.errors import Fault
 
 MASS_RETIRE_AT_LEAST = 5  #: confs that vanish at once, before a tree looks damaged

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from typing import Any
 
+from airflow_chronon.core.describe.format import counted, span
 from airflow_chronon.core.plan.actions import (
     Action,
     Archive,
@@ -28,9 +29,8 @@ from airflow_chronon.core.plan.actions import (
     Wait,
     WaitForRuns,
 )
-from airflow_chronon.core.plan.journal import WHY_OWED, JournalEntry
-from airflow_chronon.core.stretches import Stretch
-from airflow_chronon.core.words import counted, span
+from airflow_chronon.core.plan.history import WHY_OWED, JournalEntry
+from airflow_chronon.core.schedules.ranges import Stretch
 from airflow_chronon.errors import Fault
 
 

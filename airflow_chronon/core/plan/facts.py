@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from airflow_chronon.core.conf import Conf
-from airflow_chronon.core.identity import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
-from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.job_document import Job
-from airflow_chronon.core.job_plan import JobPlan
-from airflow_chronon.core.partition_states import KnownRun
-from airflow_chronon.core.plan.copies import OFF_TAG, ConfCopy, family_of
-from airflow_chronon.core.plan.journal import JournalEntry
-from airflow_chronon.core.resolve import ConfPlan, RejectedConf
-from airflow_chronon.core.verdicts import GoodPlan, Verdict
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.conf import Conf
+from airflow_chronon.core.confs.naming import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
+from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.jobs.document import Job
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
+from airflow_chronon.core.plan.history import JournalEntry
+from airflow_chronon.core.plan.manifest import OFF_TAG, ConfCopy, family_of
+from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 
 CHRONON_TAG = "chronon"
@@ -191,5 +191,5 @@ class StateFacts:
 
 
 def branch_tag(branch: str) -> str:
-    """The tag that the DAGs of a branch carry, as :func:`airflow_chronon.core.identity.tags` writes it."""
+    """The tag that the DAGs of a branch carry, as :func:`airflow_chronon.core.confs.naming.tags` writes it."""
     return f"branch:{branch}"[:MAX_TAG_LENGTH]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.job_plan import JobPlan
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts
-from airflow_chronon.core.plan.journal import Heritage, JournalEntry, Seen
-from airflow_chronon.core.verdicts import GoodPlan
+from airflow_chronon.core.plan.history import Heritage, JournalEntry, Seen
 
 
 def seen_of(

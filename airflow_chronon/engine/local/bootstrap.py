@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_chronon.catalogs.parquet_views import identifier
 from airflow_chronon.engine.local.feature_documents import FeatureBootstrapPart, FeatureJoin
 from airflow_chronon.engine.local.features import VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.inputs import Inputs
@@ -18,6 +17,7 @@ from airflow_chronon.engine.local.join_part import PartTable
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.local.sources import Reading, SourceReader, SourceRows, check_query
 from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.sql.parquet import identifier
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.catalogs.storage import LocalStorage
 from airflow_chronon.engine.protocol import JobRequest, Log
+from airflow_chronon.storage.files import LocalStorage
 
 if TYPE_CHECKING:
     import duckdb

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from airflow_chronon.core.documents import (
+from airflow_chronon.core.confs.documents import (
     Aggregation,
     BootstrapPart,
     EntitySource,

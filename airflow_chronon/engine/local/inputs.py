@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from airflow_chronon.core.conf import Conf, ConfKey
-from airflow_chronon.core.dependencies import TableDependency
-from airflow_chronon.core.documents import ConfType, read_document
-from airflow_chronon.core.references import Resolver
-from airflow_chronon.core.sources import read_dependencies
-from airflow_chronon.core.tree import ConfTree
+from airflow_chronon.core.confs.conf import Conf, ConfKey
+from airflow_chronon.core.confs.documents import ConfType, read_document
+from airflow_chronon.core.confs.references import Resolver
+from airflow_chronon.core.confs.sources import read_dependencies
+from airflow_chronon.core.confs.tree import ConfTree
+from airflow_chronon.core.waits.dependencies import TableDependency
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import ChrononError, JobRefused, Rejected

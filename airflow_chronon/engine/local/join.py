@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from airflow_chronon.catalogs.parquet_views import identifier
-from airflow_chronon.core.labels import PartitionKey
+from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.engine.local.bootstrap import BootstrapRows
 from airflow_chronon.engine.local.by_name import tried_by_name
 from airflow_chronon.engine.local.computation import RESULT, Output, Session
@@ -19,6 +18,7 @@ from airflow_chronon.engine.local.join_part import JoinPartRows, PartTable
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.local.sources import SourceReader
 from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.sql.parquet import identifier
 
 _DERIVED = '"chronon derived"'
 

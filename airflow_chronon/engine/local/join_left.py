@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_chronon.catalogs.parquet_views import identifier, literal
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.labels import PartitionKey
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.engine.local.feature_documents import FeatureJoin
 from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.inputs import Inputs
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.local.sources import Reading, SourceReader, SourceRows, check_query
 from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.sql.parquet import identifier, literal
 
 #: Columns of the stored left: the end of a row's partition in milliseconds, its label, its time.
 END, LABEL, AT = "chronon end", "chronon label", "chronon at"

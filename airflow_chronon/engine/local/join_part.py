@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_chronon.catalogs.parquet_views import identifier
-from airflow_chronon.core.grid import PartitionGrid
+from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.engine.local.derivations import Derivations
 from airflow_chronon.engine.local.feature_documents import FeatureJoin, FeatureJoinPart
 from airflow_chronon.engine.local.features import VALID_FROM, VALID_TO
@@ -22,6 +21,7 @@ from airflow_chronon.engine.local.sources import SourceReader
 from airflow_chronon.engine.local.temporal_entities import TemporalEntities
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobFailed
+from airflow_chronon.sql.parquet import identifier
 
 _MOMENT, _CLOSED = "chronon moment", "chronon closed"
 

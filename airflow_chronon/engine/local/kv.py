@@ -13,13 +13,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_chronon.catalogs.parquet_views import literal
-from airflow_chronon.core.labels import PartitionKey, escape_label
+from airflow_chronon.core.partitions.labels import PartitionKey, escape_label
 from airflow_chronon.engine.local.computation import Session
 from airflow_chronon.engine.local.publish import PART
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobFailed
+from airflow_chronon.sql.parquet import literal
 
 _WAIT_SECONDS = 60
 _BATCH = 10_000

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from airflow_chronon.catalogs.layout import SUCCESS_FILE, is_data_file, is_hidden
-from airflow_chronon.catalogs.parquet_views import literal
-from airflow_chronon.core.labels import PartitionKey, escape_label
+from airflow_chronon.core.partitions.labels import PartitionKey, escape_label
 from airflow_chronon.errors import CatalogError, Fault, JobRefused
+from airflow_chronon.sql.parquet import literal
+from airflow_chronon.storage.layout import SUCCESS_FILE, is_data_file, is_hidden
 
 if TYPE_CHECKING:
     import duckdb

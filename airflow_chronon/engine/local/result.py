@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_chronon.catalogs.parquet_views import identifier, literal
-from airflow_chronon.core.labels import PartitionKey
+from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.engine.local.computation import RESULT
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobFailed
+from airflow_chronon.sql.parquet import identifier, literal
 
 if TYPE_CHECKING:
     import duckdb

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_chronon.catalogs.extras import optional
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.catalogs.parquet_views import connect, literal
-from airflow_chronon.catalogs.storage import LocalStorage, check_table_name
 from airflow_chronon.engine.local.computation import Action, Computation, Output, Session
 from airflow_chronon.engine.local.group_by import GroupByBackfill, GroupByUpload
 from airflow_chronon.engine.local.join import JoinBackfill
@@ -26,6 +23,9 @@ from airflow_chronon.engine.local.result import Result
 from airflow_chronon.engine.local.staging_query import StagingQueryComputation
 from airflow_chronon.engine.protocol import JobRequest, Log, NothingToWrite
 from airflow_chronon.errors import CatalogError, Fault, JobFailed, JobRefused
+from airflow_chronon.extras import optional
+from airflow_chronon.sql.parquet import connect, literal
+from airflow_chronon.storage.files import LocalStorage, check_table_name
 
 if TYPE_CHECKING:
     import duckdb

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_chronon.catalogs.parquet_views import identifier
-from airflow_chronon.core.instants import Instant
+from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.engine.local.derivations import Derivations
 from airflow_chronon.engine.local.features import VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.group_by_rows import GroupByRows
 from airflow_chronon.engine.local.sources import BoundRows, SourceReader
+from airflow_chronon.sql.parquet import identifier
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,18 @@ from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING
 
-from airflow_chronon.catalogs.layout import is_data_file, partition_of
-from airflow_chronon.catalogs.parquet_views import identifier, literal
-from airflow_chronon.catalogs.spark_sql import UnreadableSql, read_query
-from airflow_chronon.core.dependencies import TableDependency
-from airflow_chronon.core.instants import Instant
-from airflow_chronon.core.labels import IllegalLabel
-from airflow_chronon.core.words import span
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.describe.format import span
+from airflow_chronon.core.partitions.labels import IllegalLabel
+from airflow_chronon.core.waits.dependencies import TableDependency
 from airflow_chronon.engine.local.computation import Session
 from airflow_chronon.engine.local.feature_documents import FeatureQuery
 from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.sql.parquet import identifier, literal
+from airflow_chronon.sql.spark import UnreadableSql, read_query
+from airflow_chronon.storage.layout import is_data_file, partition_of
 
 if TYPE_CHECKING:
     import duckdb

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from airflow_chronon.catalogs.parquet_views import ParquetViews, UnknownTable, identifier
-from airflow_chronon.catalogs.spark_sql import SparkQuery, TableName, UnreadableSql, read_query, read_view
-from airflow_chronon.core.labels import IllegalLabel
+from airflow_chronon.core.partitions.labels import IllegalLabel
 from airflow_chronon.engine.local.computation import RESULT, Output, Session
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.engine.templates import IllegalTemplate, render_query
 from airflow_chronon.errors import Fault, JobRefused
+from airflow_chronon.sql.parquet import ParquetViews, UnknownTable, identifier
+from airflow_chronon.sql.spark import SparkQuery, TableName, UnreadableSql, read_query, read_view
 
 _ENGINES = {0: "SPARK", 1: "BIGQUERY", 2: "SNOWFLAKE"}
 _ON_SPARK = "run this conf with the command runner"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from airflow_chronon.catalogs.parquet_views import identifier
 from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.group_by_rows import GroupByRows
 from airflow_chronon.engine.local.join_left import END, LeftRows
 from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.local.sources import BoundRows, Reading, SourceReader, SourceRows
+from airflow_chronon.sql.parquet import identifier
 
 _CHANGED, _REVERSED = "chronon changed", "chronon reversed"
 

@@ -6,12 +6,12 @@ import json
 from typing import get_args
 
 from airflow_chronon.core.plan import actions
-from airflow_chronon.core.plan.copies import copy_of
 from airflow_chronon.core.plan.explain import action_in_words, explain_plan, plan_json
-from airflow_chronon.core.plan.journal import Seen, journal_entry
-from airflow_chronon.core.stretches import Stretch
+from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.manifest import copy_of
+from airflow_chronon.core.schedules.ranges import Stretch
 from airflow_chronon.errors import Fault
-from tests.core.confs import at, plan_of, staging_query
+from tests.support.confs import at, plan_of, staging_query
 
 PLAN = plan_of(staging_query("t.s.x__1"))
 FAULT = Fault("C23", "", "the tree holds no conf", "bring it back")

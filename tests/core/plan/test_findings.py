@@ -17,9 +17,9 @@ from airflow_chronon.core.plan.facts import (
     TreeState,
 )
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.settings import Settings
+from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault
-from tests.core.confs import dependency, plan_of, staging_query
+from tests.support.confs import dependency, plan_of, staging_query
 
 HERE = Deployment("main", "dags-folder")
 

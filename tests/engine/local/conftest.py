@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.local.warehouse import Warehouse
+from tests.support.warehouse import Warehouse
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.core.instants import HOUR, parse_instant
+from airflow_chronon.core.calendar.instants import HOUR, parse_instant
 from airflow_chronon.errors import JobFailed
-from tests.engine.local.warehouse import (
+from tests.support.warehouse import (
     DAILY,
     HOURLY,
     THREE_HOURLY,

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.core.instants import parse_instant
-from tests.engine.local.warehouse import Warehouse
+from airflow_chronon.core.calendar.instants import parse_instant
+from tests.support.warehouse import Warehouse
 
 COMPILED = Path(__file__).resolve().parents[2] / "data" / "features" / "compiled"
 EVENT = {"user": "INTEGER", "ts_ms": "BIGINT", "amount": "BIGINT", "kind": "VARCHAR"}

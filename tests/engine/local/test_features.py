@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-import tests.engine.local.brute_force as plain
-from airflow_chronon.core.instants import DAY, HOUR, iso, parse_instant
-from airflow_chronon.core.labels import PartitionSpec
-from tests.engine.local.warehouse import DAILY, HOURLY, THREE_HOURLY, Warehouse, aggregation, events, group_by, join
+import tests.support.brute_force as plain
+from airflow_chronon.core.calendar.instants import DAY, HOUR, iso, parse_instant
+from airflow_chronon.core.partitions.labels import PartitionSpec
+from tests.support.warehouse import DAILY, HOURLY, THREE_HOURLY, Warehouse, aggregation, events, group_by, join
 
 #: One example computes a hundred columns for several users and moments, so a few say much; shrinking takes too long.
 FEW = settings(

@@ -13,14 +13,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.engine.local.warehouse import Warehouse, aggregation, events, group_by, join
+from tests.support.warehouse import Warehouse, aggregation, events, group_by, join
 
 KEYS = 20_000
 CHILD = """
 import json, sys
-from airflow_chronon.core.grid import PartitionGrid
-from airflow_chronon.core.instants import TimeWindow, parse_instant
-from airflow_chronon.core.labels import PartitionSpec, partition_format
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.calendar.instants import TimeWindow, parse_instant
+from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
 from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.engine.protocol import JobRequest
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.core.instants import parse_instant
+from airflow_chronon.core.calendar.instants import parse_instant
 from airflow_chronon.errors import JobRefused
-from tests.engine.local.warehouse import DAILY, HOURLY, Warehouse, aggregation, entities, events, group_by, join
+from tests.support.warehouse import DAILY, HOURLY, Warehouse, aggregation, entities, events, group_by, join
 
 AT = parse_instant("2026-06-01T10:00") * 1000
 COLUMNS = {

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.core.instants import parse_instant
-from tests.engine.local.warehouse import (
+from airflow_chronon.core.calendar.instants import parse_instant
+from tests.support.warehouse import (
     DAILY,
     HOURLY,
     Warehouse,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.core.instants import parse_instant
+from airflow_chronon.core.calendar.instants import parse_instant
 from airflow_chronon.errors import JobFailed, JobRefused
-from tests.engine.local.warehouse import Warehouse, aggregation, entities, events, group_by, join
+from tests.support.warehouse import Warehouse, aggregation, entities, events, group_by, join
 
 EVENT = {"user": "INTEGER", "ts_ms": "BIGINT", "amount": "BIGINT"}
 NAME = "team.features.all__1"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconciling.reconcile_lab import run_reconcile_airflow
+from tests.support.integration.real_airflow import RealAirflow
+from tests.support.integration.reconcile_lab import run_reconcile_airflow
 
 
 @pytest.fixture(scope="package")

@@ -15,9 +15,9 @@ import pytest
 from airflow_api import ApiError, wait_until
 from local_airflow import Component
 
-from tests.integration.deployment import utc_now
-from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconciling.job_lab import JobLab
+from tests.support.integration.deployment import utc_now
+from tests.support.integration.job_lab import JobLab
+from tests.support.integration.real_airflow import RealAirflow
 
 MINUTE = timedelta(minutes=1)
 KEY = "%Y-%m-%dT%H:%M:00Z"

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from airflow_chronon.core.instants import parse_instant
-from tests.integration.deployment import utc_now
-from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconciling.job_lab import JobLab
-from tests.integration.reconciling.reconcile_lab import run_reconcile_airflow
+from airflow_chronon.core.calendar.instants import parse_instant
+from tests.support.integration.deployment import utc_now
+from tests.support.integration.job_lab import JobLab
+from tests.support.integration.real_airflow import RealAirflow
+from tests.support.integration.reconcile_lab import run_reconcile_airflow
 
 pytestmark = pytest.mark.soak
 MINUTE = timedelta(minutes=1)

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 import pytest
 from airflow_api import wait_until
 
+from airflow_chronon.airflow_api.client import AirflowRest
+from airflow_chronon.airflow_api.errors import Conflict
+from airflow_chronon.airflow_api.login import find_login
 from airflow_chronon.core.plan import facts
 from airflow_chronon.core.plan.actions import Delete, Plan
 from airflow_chronon.reconcile.apply import apply_plan
-from airflow_chronon.rest.client import AirflowRest
-from airflow_chronon.rest.errors import Conflict
-from airflow_chronon.rest.login import find_login
-from tests.integration.real_airflow import ROOT, RealAirflow
-from tests.integration.reconciling.reconcile_lab import Deployment
+from tests.support.integration.real_airflow import ROOT, RealAirflow
+from tests.support.integration.reconcile_lab import Deployment
 
 DATA = ROOT / "tests" / "data"
 GOOD_CONFS = 59  #: of the tree ``main``
@@ -172,7 +172,7 @@ def test_the_reconciler_dag_does_the_same_and_takes_a_confirmation(deploy: Calla
     here.write("t.one__1", "t.two__1")
     reconciler = here.airflow.dags / "auto_reconciler.py"
     reconciler.write_text(
-        "from airflow_chronon.airflow.reconciler import build_reconciler\n"
+        "from airflow_chronon.airflow.dags.reconciler import build_reconciler\n"
         f"dag = build_reconciler(near=__file__, conf_root={str(here.root)!r})\n"
     )
     api, dag_id = here.airflow.api, "auto--chronon_reconciler"

@@ -10,8 +10,8 @@ import sys
 import pytest
 from airflow_api import wait_until
 
-from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconciling.reconcile_lab import Deployment
+from tests.support.integration.real_airflow import RealAirflow
+from tests.support.integration.reconcile_lab import Deployment
 
 
 @pytest.mark.parametrize("kills", [pytest.param(3, id="three"), pytest.param(20, id="twenty", marks=pytest.mark.soak)])

@@ -8,9 +8,9 @@ from datetime import datetime, timezone
 import pytest
 from airflow_api import wait_until
 
-from airflow_chronon.core.instants import DAY, HOUR, iso
-from tests.integration.real_airflow import RealAirflow
-from tests.integration.reconciling.reconcile_lab import Deployment
+from airflow_chronon.core.calendar.instants import DAY, HOUR, iso
+from tests.support.integration.real_airflow import RealAirflow
+from tests.support.integration.reconcile_lab import Deployment
 
 Settings = dict[str, object]
 TODAY = int(time.time()) // DAY * DAY

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.replays.replay_lab import Lab, run_replay_lab
+from tests.support.integration.replay_lab import Lab, run_replay_lab
 
 
 @pytest.fixture(scope="package")

@@ -9,9 +9,9 @@ import pytest
 from airflow_api import wait_until
 
 from airflow_chronon.cli.main import main
-from tests.cli.conftest import Answer
-from tests.core.confs import dependency
-from tests.integration.replays.replay_lab import Lab, unscheduled
+from tests.support.command_line import Answer
+from tests.support.confs import dependency
+from tests.support.integration.replay_lab import Lab, unscheduled
 
 Cli = Callable[..., Answer]
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta, timezone
 
 from airflow_api import wait_until
 
-from tests.core.confs import staging_query
-from tests.integration.replays.replay_lab import Lab, unscheduled
+from tests.support.confs import staging_query
+from tests.support.integration.replay_lab import Lab, unscheduled
 
 
 def hour(ago: int) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.deployment import Deployment
-from tests.integration.real_airflow import RealAirflow, run_real_airflow
+from tests.support.integration.deployment import Deployment
+from tests.support.integration.real_airflow import RealAirflow, run_real_airflow
 
 
 @pytest.fixture(scope="package")

@@ -8,8 +8,8 @@ import duckdb
 import pytest
 from airflow_api import wait_until
 
-from tests.integration.compiled_confs import CompiledConf, staging_query
-from tests.integration.deployment import Deployment, day_label
+from tests.support.integration.compiled_confs import CompiledConf, staging_query
+from tests.support.integration.deployment import Deployment, day_label
 
 ORDERS = staging_query(
     "confs.orders",

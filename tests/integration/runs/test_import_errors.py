@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from airflow_api import wait_until
 
-from tests.integration.compiled_confs import CompiledConf, staging_query
-from tests.integration.deployment import Deployment, day_label
+from tests.support.integration.compiled_confs import CompiledConf, staging_query
+from tests.support.integration.deployment import Deployment, day_label
 
 GOOD = staging_query("errors.good", schedule="0 0 * * *")
 MENDED = staging_query("errors.mended")

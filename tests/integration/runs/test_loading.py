@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.compiled_confs import staging_query
-from tests.integration.deployment import Deployment
+from tests.support.integration.compiled_confs import staging_query
+from tests.support.integration.deployment import Deployment
 
 #: Written down at import: the DAG that was asked for, or nothing when a whole file is parsed.
 WITNESS = """

@@ -17,7 +17,7 @@ from airflow_api import ApiError, wait_until
 from local_airflow import HOST, MARK, USER, AirflowNotRunning, Component, LocalAirflow
 from sessions import end_processes, end_sessions, hold_signals, processes_marked, processes_of, start_session
 
-from tests.integration.real_airflow import ROOT, RealAirflow
+from tests.support.integration.real_airflow import ROOT, RealAirflow
 
 GREETER = """
 from datetime import datetime

@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 import pytest
 from airflow_api import ApiError, DagRun
 
-from tests.integration.compiled_confs import LAND, CompiledConf, shell, staging_query
-from tests.integration.deployment import Deployment, utc_now
+from tests.support.integration.compiled_confs import LAND, CompiledConf, shell, staging_query
+from tests.support.integration.deployment import Deployment, utc_now
 
 REPORT = "env | grep -E '^(CHRONON|HOPS)_' | sort\n" + LAND
 DAILY = staging_query("manual.daily", reads="manual.raw", airflow={"runner": shell(REPORT)})

@@ -10,8 +10,8 @@ import pytest
 from airflow_api import DagRun, wait_until
 from local_airflow import Component
 
-from tests.integration.compiled_confs import LAND, CompiledConf, group_by, shell, staging_query
-from tests.integration.deployment import Deployment, day_label, midnight, utc_now
+from tests.support.integration.compiled_confs import LAND, CompiledConf, group_by, shell, staging_query
+from tests.support.integration.deployment import Deployment, day_label, midnight, utc_now
 
 MIDNIGHT = "0 0 * * *"
 TWO_DAYS = {"start_date": day_label(days_ago=4), "end_date": day_label(days_ago=3), "catchup": True}

@@ -14,8 +14,8 @@ import pytest
 from airflow_api import wait_until
 from local_airflow import Component
 
-from tests.integration.compiled_confs import CompiledConf, staging_query
-from tests.integration.deployment import Deployment, day_label, midnight, utc_now
+from tests.support.integration.compiled_confs import CompiledConf, staging_query
+from tests.support.integration.deployment import Deployment, day_label, midnight, utc_now
 
 MINUTE = timedelta(minutes=1)
 LABEL = "%Y-%m-%d-%H-%M"

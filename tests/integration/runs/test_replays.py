@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 import pytest
 from airflow_api import wait_until
 
-from tests.integration.compiled_confs import staging_query
-from tests.integration.deployment import Deployment
+from tests.support.integration.compiled_confs import staging_query
+from tests.support.integration.deployment import Deployment
 
 REPLAYED = staging_query("replays.daily")
 WAITING = staging_query("replays.waiting", reads="replays.never_lands")

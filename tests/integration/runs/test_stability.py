@@ -9,8 +9,8 @@ from airflow_api import wait_until
 from local_airflow import Component
 from sqlalchemy import create_engine, text
 
-from tests.integration.compiled_confs import CompiledConf, group_by, staging_query
-from tests.integration.deployment import Deployment
+from tests.support.integration.compiled_confs import CompiledConf, group_by, staging_query
+from tests.support.integration.deployment import Deployment
 
 QUERY = staging_query("stable.query", reads="stable.raw")
 FEATURES = group_by(

@@ -12,8 +12,8 @@ import psutil
 import pytest
 from airflow_api import wait_until
 
-from tests.integration.compiled_confs import CompiledConf, shell, staging_query
-from tests.integration.deployment import Deployment
+from tests.support.integration.compiled_confs import CompiledConf, shell, staging_query
+from tests.support.integration.deployment import Deployment
 
 SLEEPS = """
 sleep 1000 &

@@ -1,0 +1,166 @@
+"""One DAG per conf version: its tasks and how they are wired (C10, C11)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import replace
+from typing import Any
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG, Param
+
+from airflow_chronon.airflow.assets import table_asset
+from airflow_chronon.airflow.operators.arguments import task_arguments
+from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
+from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
+from airflow_chronon.airflow.timetables.fires import Fires
+from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
+from airflow_chronon.core.calendar.instants import to_datetime
+from airflow_chronon.core.confs.outputs import output_table
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.waits.dependencies import TableDependency
+
+_MAX_TASK_ID = 250
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_ANY_SUCCESS = "none_failed_min_one_success"
+
+
+def build_dag(
+    plan: ConfPlan, *, conf_path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED
+) -> DAG:
+    """The DAG of one conf version. Raises ``ChrononError`` when a task setting cannot be used.
+
+    With :attr:`Fires.NEVER` the runs that are there end as they began, and no new one comes (C23).
+    ``namespace_prefix`` sets the assets of another branch apart: an experiment never wakes production's consumers (C24).
+    """
+    settings = plan.settings
+    schedule = plan.runs if fires is Fires.AS_PLANNED else replace(plan.runs, modes={})
+    with DAG(
+        plan.dag_id,
+        schedule=PartitionTimetable(schedule),
+        start_date=to_datetime(start) if (start := plan.runs.first_start) is not None else None,
+        catchup=settings.catchup,
+        max_active_runs=settings.max_pending_runs,
+        is_paused_upon_creation=False,  # config is the source of truth: nothing stays held (C25)
+        description=f"{plan.conf.key.conf_type.value} {plan.conf.key.name}",
+        doc_md=doc,
+        tags=list(plan.tags),
+        params=_params(),
+        default_args={"owner": settings.owner or plan.conf.meta.team or "chronon"},
+        auto_register=False,  # only what a loader file puts into its globals is its own
+    ) as dag:
+        _Tasks(plan, conf_path, namespace_prefix).wire()
+    return dag
+
+
+class _Tasks:
+    """The tasks of one conf, wired so that modes that skip or fire later leave the run green."""
+
+    def __init__(self, plan: ConfPlan, conf_path: str, namespace_prefix: str) -> None:
+        self.plan, self.conf_path, self.namespace_prefix = plan, conf_path, namespace_prefix
+        self.modes = plan.runs.all_modes
+        texts = {of.schedule.text for of in plan.runs.modes.values()}
+        self.gated = len(texts) > 1  # one schedule for all modes: none can skip or lag behind
+
+    def wire(self) -> None:
+        waits = self._waits()
+        first = self.modes[0]
+        ready = EmptyOperator(task_id="ready")
+        ends = []
+        previous: Any = None
+        for mode in self.modes:
+            own = [task for task, modes in waits if mode in modes]
+            if mode is Mode.METADATA_UPLOAD and mode is not first:
+                entry: list[Any] = own  # it waits for no data, only for uploads (C11)
+            else:
+                for task in own:
+                    task >> ready
+                entry = [ready] if previous is None else [ready, previous]
+            jobs = self._mode(mode, entry)
+            if mode is not Mode.METADATA_UPLOAD:
+                previous = jobs[-1]
+            ends += jobs
+        assets = {mode: self._asset(mode) for mode in self.modes}
+        landed = LandedOperator(task_id="landed", plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0)
+        for job in ends:
+            job >> landed
+
+    def _mode(self, mode: Mode, entry: list[Any]) -> list[ChrononOperator]:
+        """The tasks of one mode behind ``entry``; returns its jobs in order. The run has landed after all of them: the
+        second job of an upload may skip where the first has written (C11)."""
+        work = self._work(mode, mode.value)
+        start: Any = work
+        if self.gated:
+            rule = _ANY_SUCCESS if len(entry) > 1 else "all_success"
+            start = GateSensor(task_id=f"gate.{mode.value}", mode=mode, schedule=self.plan.runs, trigger_rule=rule)
+            start >> work
+        for task in entry:
+            task >> start
+        if mode is not Mode.UPLOAD:
+            return [work]
+        to_kv = self._work(mode, UPLOAD_TO_KV)
+        work >> to_kv
+        return [work, to_kv]
+
+    def _work(self, mode: Mode, job: str) -> ChrononOperator:
+        settings = self.plan.settings
+        return ChrononOperator(
+            task_id=job,
+            plan=self.plan,
+            mode=mode,
+            job=job,
+            conf_path=self.conf_path,
+            retries=settings.retries,
+            max_active_tis_per_dag=settings.max_active_runs,
+            **task_arguments(settings.task_defaults),
+        )
+
+    def _waits(self) -> list[tuple[PartitionSensor, frozenset[Mode]]]:
+        """One sensor per table, with the modes that need it."""
+        tables: dict[str, dict[Mode, tuple[TableDependency, ...]]] = {}
+        for mode in self.modes:
+            for dependency in self.plan.dependencies[mode]:
+                by_mode = tables.setdefault(dependency.table, {})
+                by_mode[mode] = (*by_mode.get(mode, ()), dependency)
+        found = []
+        for table, dependencies in sorted(tables.items()):
+            sensor = PartitionSensor(
+                task_id=_task_id(f"wait.{table}"),
+                table=table,
+                schedule=self.plan.runs,
+                dependencies=dependencies,
+                catalog=self._catalog(table),
+                settings=self.plan.settings.sensor,
+            )
+            found.append((sensor, frozenset(dependencies)))
+        return found
+
+    def _catalog(self, table: str) -> dict[str, Any]:
+        return self.plan.settings.catalog.of_table(table)
+
+    def _asset(self, mode: Mode) -> Any:
+        table = output_table(self.plan, mode)
+        return None if table is None else table_asset(table, namespace_prefix=self.namespace_prefix)
+
+
+def _params() -> dict[str, Param]:
+    text = "Leave empty for a run by partition key, or without a window."
+    return {
+        "start_ds": Param(None, type=["null", "string"], title="First partition", description=f"Inclusive. {text}"),
+        "end_ds": Param(
+            None,
+            type=["null", "string"],
+            title="Last partition",
+            description="Inclusive. Left empty beside a first partition: the same one.",
+        ),
+    }
+
+
+def _task_id(text: str) -> str:
+    """A task id that Airflow takes; what does not survive is told apart by eight hex digits."""
+    if len(text) <= _MAX_TASK_ID and not _ILLEGAL.search(text):
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return f"{_ILLEGAL.sub('_', text)[: _MAX_TASK_ID - 9]}_{digest}"

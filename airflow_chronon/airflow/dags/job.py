@@ -1,0 +1,65 @@
+"""One DAG per job version: one task, run between the fires of its schedule (H2 to H15)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow.sdk import DAG, Param
+
+from airflow_chronon.airflow.operators.arguments import task_arguments
+from airflow_chronon.airflow.operators.job import RUN, JobOperator
+from airflow_chronon.airflow.timetables.fires import Fires
+from airflow_chronon.airflow.timetables.intervals import JobTimetable
+from airflow_chronon.core.calendar.instants import to_datetime
+from airflow_chronon.core.jobs.resolve import JobPlan
+
+
+def build_job_dag(plan: JobPlan, *, job_path: str, doc: str, fires: Fires = Fires.AS_PLANNED) -> DAG:
+    """The DAG of one job version. Raises ``ChrononError`` when a task setting cannot be used.
+
+    A due fire waits for its turn and is never dropped (H12): the DAG takes many runs, and its task few at a time. With
+    :attr:`Fires.NEVER` the runs that are there end as they began, and no new one comes (C23).
+    """
+    settings, schedule = plan.settings, plan.schedule
+    if schedule is not None and fires is Fires.NEVER:
+        schedule = replace(schedule, enabled=False)
+    start = None if schedule is None else schedule.first_start
+    with DAG(
+        plan.dag_id,
+        schedule=None if schedule is None else JobTimetable(schedule),
+        start_date=None if start is None else to_datetime(start),
+        catchup=settings.catchup,
+        max_active_runs=settings.max_pending_runs,
+        is_paused_upon_creation=False,
+        description=f"job {plan.key.partition('/')[2]}",
+        doc_md=doc,
+        tags=list(plan.tags),
+        params=_params(),
+        default_args={"owner": settings.owner or plan.job.team},
+        auto_register=False,  # only what a loader file puts into its globals is its own
+    ) as dag:
+        JobOperator(
+            task_id=RUN,
+            plan=plan,
+            job_path=job_path,
+            retries=settings.retries,
+            max_active_tis_per_dag=settings.max_active_runs,
+            **task_arguments(settings.task_defaults),
+        )
+    return dag
+
+
+def _params() -> dict[str, Param]:
+    text = "An instant such as 2026-01-15T03:00:00Z; leave both empty for a run without a window."
+    return {
+        "start_time": Param(
+            None, type=["null", "string"], title="Start of the window", description=f"Inclusive. {text}"
+        ),
+        "end_time": Param(None, type=["null", "string"], title="End of the window", description=f"Exclusive. {text}"),
+        "logical_date": Param(
+            None,
+            type=["null", "string"],
+            title="Logical date of the window",
+            description="Left empty: the start of the window.",
+        ),
+    }

@@ -1,0 +1,104 @@
+"""The reconciler as a DAG: every few minutes Airflow is made what the tree says (C22 to C25, H13)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, BaseOperator, Param
+from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_chronon.airflow.assets import contracts_asset
+from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.config import DEFAULT_BUNDLE, find_deployment
+from airflow_chronon.airflow.hooks import find_airflow
+from airflow_chronon.airflow_api.login import not_configured
+from airflow_chronon.conf_root.branches import need_branch
+from airflow_chronon.conf_root.root import read_branch, read_conf_root
+from airflow_chronon.core.confs.naming import legal_id
+from airflow_chronon.core.plan.build import Confirmation
+from airflow_chronon.core.plan.explain import explain_plan
+from airflow_chronon.core.plan.facts import Deployment
+from airflow_chronon.errors import ChrononError
+from airflow_chronon.reconcile.gather import Place
+from airflow_chronon.reconcile.run import outcome_lines, reconcile
+from airflow_chronon.state.folder import open_state
+
+DAG_ID = "chronon_reconciler"
+EVERY_FIVE_MINUTES = "*/5 * * * *"
+
+
+def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
+    """The reconciler DAG of the deployment whose loader files lie beside ``near`` (a file's ``__file__``).
+
+    ``[chronon] reconcile_schedule`` says when it runs: five cron fields or a preset. Off the default branch its id
+    carries the branch, as every DAG's does (C24), and in another DAG bundle than the dags folder's the bundle.
+    """
+    found = find_deployment(near=near, conf_root=conf_root)
+    branch, default_branch = read_branch(found.conf_root, environ=os.environ, branch=found.branch)
+    prefix = "" if branch == default_branch else f"{branch}--"
+    suffix = "" if found.bundle == DEFAULT_BUNDLE else f".{found.bundle}"
+    with DAG(
+        legal_id(f"{prefix}{DAG_ID}{suffix}", unique=(branch, found.bundle)),
+        schedule=conf.get("chronon", "reconcile_schedule", fallback="") or EVERY_FIVE_MINUTES,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        tags=["chronon-reconciler"],
+        description=f"Makes Airflow what the confs of the branch {branch} say.",
+        params={
+            "confirm_mass_retire": Param(
+                False,
+                type="boolean",
+                title="Confirm a mass retirement",
+                description="Retire what the last run held back because the tree looked damaged.",
+            )
+        },
+        default_args={"owner": "chronon", "retries": 0},
+        auto_register=False,
+    ) as dag:
+        ReconcileOperator(
+            task_id="reconcile",
+            near=near,
+            conf_root=None if conf_root is None else str(conf_root),
+            inlets=[contracts_asset()],  # what it reads of the contracts is kept only while a DAG refers to it
+        )
+    return dag
+
+
+class ReconcileOperator(BaseOperator):
+    """One reconcile. It fails, with the list, when something was held back, failed, or breaks a contract."""
+
+    ui_color = "#dfe7f2"
+
+    def __init__(self, *, near: str, conf_root: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._near, self._conf_root = near, conf_root
+
+    def execute(self, context: Any) -> None:
+        confirmed = bool(context["params"].get("confirm_mass_retire"))
+        confirmation = Confirmation.MASS_RETIRE if confirmed else Confirmation.NONE
+        try:
+            done = reconcile(self._place(), by=f"{DAG_ID} {context['run_id']}", now=now(), confirmation=confirmation)
+        except ChrononError as error:
+            raise AirflowFailException(str(error)) from None
+        lines = (*explain_plan(done.plan), *outcome_lines(done))
+        for line in lines:
+            self.log.info("%s", line)
+        if not done.is_good:
+            problems = [f"{found.fault}" for found in done.plan.findings] + [
+                str(error) for _, error in done.outcome.failed
+            ]
+            raise AirflowFailException("; ".join(problems))
+
+    def _place(self) -> Place:
+        found = find_deployment(near=self._near, conf_root=self._conf_root)
+        root = read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
+        root = need_branch(root, bundle=found.bundle, state_root=found.state_root)
+        server = find_airflow()
+        if server is None:
+            raise not_configured()
+        deployment = Deployment(root.branch, found.bundle)
+        return Place(root, deployment, open_state(found.state_root, deployment=deployment), found.state_root, server)

@@ -1,0 +1,1 @@
+"""Operators: the tasks that do the work, and the check that it landed."""

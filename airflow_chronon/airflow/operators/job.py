@@ -1,0 +1,70 @@
+"""The one task of a job: its command, with its window in the environment (H5 to H7)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.operators.run_request import job_request_of_context
+from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
+from airflow_chronon.core.calendar.instants import iso
+from airflow_chronon.core.describe.format import job_window_in_words
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.partitions.labels import PartitionKey
+from airflow_chronon.core.runs.intervals_request import JobWindow, requested_window
+from airflow_chronon.core.settings.environment import job_environment
+from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.engine.build import build_command_runner
+from airflow_chronon.engine.command import Command
+from airflow_chronon.engine.job_argv import JobStart, job_argv
+from airflow_chronon.errors import ChrononError
+
+RUN = "run"  #: the task's id, and what ``CHRONON_MODE`` says
+
+
+class JobOperator(WorkMixin, BaseOperator):
+    """Runs the command of a job to its end. The plan stays out of the serialised DAG: a worker parses it anew."""
+
+    ui_color = "#e2ebf0"
+
+    def __init__(self, *, plan: JobPlan, job_path: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._plan, self._job_path = plan, job_path
+
+    def execute(self, context: Any) -> None:
+        asked = self._requested(context)
+        self.log.info("%s", job_window_in_words(asked))
+        with ends_as_airflow_task():
+            settings = filled(self._plan.settings.runner.model_dump(), os.environ)  # on the worker: secrets stay out
+            runner = build_command_runner(settings)
+            self._stop = runner.stop
+            runner.run_command(self._command(context, asked, settings), self.log.info)
+
+    def _requested(self, context: Mapping[str, Any]) -> JobWindow | None:
+        """The window that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
+        try:
+            return requested_window(job_request_of_context(context), self._plan.schedule, now=now())
+        except ChrononError as error:
+            raise AirflowFailException(str(error)) from None
+
+    def _command(self, context: Mapping[str, Any], asked: JobWindow | None, settings: Mapping[str, Any]) -> Command:
+        plan = self._plan
+        date = None if asked is None else iso(asked.logical_date)
+        environment = job_environment(
+            conf=plan.key,
+            mode=RUN,
+            run_id=context["run_id"],
+            window=None if asked is None else asked.window,
+            logical_date=None if asked is None else asked.logical_date,
+            partitions=() if date is None else (PartitionKey(date),),
+            own={**texts(settings.get("env")), **filled(dict(plan.env), os.environ)},
+            given=given_variables(context),
+        )
+        start = JobStart(plan.key.partition("/")[2], self._job_path, RUN, date)
+        legacy = plan.job.document.legacy_start_time_arg
+        return Command(plan.key, job_argv(settings["argv"], start, legacy_start_time=legacy), environment)

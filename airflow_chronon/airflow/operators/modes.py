@@ -1,0 +1,205 @@
+"""Operators: the work of one mode, and the check that its partitions have landed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_chronon.airflow.assets import contracts_asset
+from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.hooks import find_airflow
+from airflow_chronon.airflow.operators.run_request import request_of_context
+from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
+from airflow_chronon.airflow.operators.write_order import Turn, TurnTrigger, in_words
+from airflow_chronon.airflow_api.coverage import Claim
+from airflow_chronon.airflow_api.login import CONNECTION_ID
+from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.core.confs.outputs import output_table
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.describe.format import run_in_words, wait_in_words
+from airflow_chronon.core.plan.grid_contract import contract_fault, contract_key
+from airflow_chronon.core.runs.partitions_request import requested_run
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.partitioned import ModeRun, Run
+from airflow_chronon.core.settings.environment import job_environment
+from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.waits.readiness import check_shape, missing_ranges
+from airflow_chronon.engine.build import build_runner
+from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.errors import ChrononError, Fault
+
+UPLOAD_TO_KV = "upload_to_kv"
+NOT_SERIALISED = (
+    f"there is no connection {CONNECTION_ID!r} to Airflow's API: runs of the same partition are not kept apart in time,"
+    " and only the runner's atomic publish keeps them from mixing (C28)"
+)
+
+
+class _PlanOperator(BaseOperator):
+    """An operator that knows its conf's plan. The plan stays out of the serialised DAG: a worker parses it anew."""
+
+    def __init__(self, *, plan: ConfPlan, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._plan = plan
+
+    def _requested(self, context: Mapping[str, Any]) -> Run | None:
+        """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
+        try:
+            run = requested_run(request_of_context(context), self._plan.runs, now=now())
+        except ChrononError as error:
+            raise AirflowFailException(str(error)) from None
+        self.log.info("%s", run_in_words(run, self._plan.runs))
+        return run
+
+
+class ChrononOperator(WorkMixin, _PlanOperator):
+    """Does one job of a conf through its runner: a mode, or the second step of an upload.
+
+    A manual run without a window is handed on without one (H7); a runner that then has nothing to write skips the task.
+    """
+
+    ui_color = "#e8f0e2"
+
+    def __init__(self, *, plan: ConfPlan, mode: Mode, job: str, conf_path: str, **kwargs: Any) -> None:
+        # an inlet, since a task may read and write the state of none but its own assets
+        super().__init__(plan=plan, inlets=[contracts_asset()], **kwargs)
+        self._mode, self._job, self._conf_path = mode, job, conf_path
+
+    def execute(self, context: Any, event: Any = None) -> None:
+        """Do the job; Airflow calls it again with an ``event`` when a wait for other writers is over."""
+        run = self._requested(context)
+        keep_grid = self._hold_to_grid(context)
+        of = None if run is None else run.modes.get(self._mode)
+        if run is not None and of is None:
+            raise AirflowSkipException(f"the schedule of {self._mode.value} does not fire for this partition")
+        if of is not None:
+            for wait in self._plan.mode_waits(self._mode, of.window):
+                self.log.info("reads %s", wait_in_words(wait))
+            self._skip_if_outdated(context, of)
+            self._take_turn(context, of)
+        job = self._request(context, of)
+        with ends_as_airflow_task():
+            catalog = filled(self._plan.settings.catalog.of_table(job.table), os.environ)
+            runner = build_runner(self._runner_settings(), default_root=catalog.get("root"))
+            self._stop = runner.stop
+            keep_grid()
+            runner.run(job, self.log.info)
+
+    def _hold_to_grid(self, context: Mapping[str, Any]) -> Callable[[], None]:
+        """Fail on another grid than the one of the first write (C22); returns what keeps the grid, for right before it."""
+        plan, table = self._plan, output_table(self._plan, self._mode)
+        if table is None:
+            return lambda: None
+        kept = context["asset_state_store"][self.inlets[0]]
+        key, grid = contract_key(plan.dag_id), plan.spec.grid
+        before = kept.get(key)
+        fault = contract_fault(before, grid, table=table)
+        if fault is not None:
+            raise AirflowFailException(str(ChrononError(fault, conf=str(plan.conf.key))))
+        return lambda: kept.set(key, str(grid)) if before is None else None
+
+    def _take_turn(self, context: Mapping[str, Any], of: ModeRun) -> None:
+        """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""
+        if self.max_active_tis_per_dag == 1:
+            return  # Airflow itself runs one at a time
+        turn = Turn(Claim(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.runs)
+        try:
+            server = find_airflow()
+            if server is None:
+                self.log.warning("%s", NOT_SERIALISED)
+                return
+            ahead = turn.take(server, started=context["ti"].start_date.timestamp())
+        except ChrononError as error:
+            raise AirflowException(f"whether others write these partitions cannot be told: {error}") from None
+        if ahead:
+            self.log.info("%s", in_words(ahead))
+            self.defer(trigger=TurnTrigger(turn=turn.to_json()), method_name="execute")
+
+    def _runner_settings(self) -> dict[str, Any]:
+        """Filled in here, on the worker: secrets never stand in a serialised DAG."""
+        return filled(self._plan.settings.runner.model_dump(), os.environ)  # type: ignore[no-any-return]
+
+    def _skip_if_outdated(self, context: Mapping[str, Any], of: ModeRun) -> None:
+        """An old partition must not put old values in front of users: only the newest closed one goes online."""
+        grid = self._plan.spec.grid
+        if (
+            self._job == UPLOAD_TO_KV
+            and not request_of_context(context).is_scheduled
+            and of.window.end < grid.floor(now())
+        ):
+            raise AirflowSkipException("a newer partition has closed: its values are served, not older ones")
+
+    def _request(self, context: Mapping[str, Any], of: ModeRun | None) -> JobRequest:
+        plan, window = self._plan, of.window if of else None
+        environment = job_environment(
+            conf=str(plan.conf.key),
+            mode=self._job,
+            run_id=context["run_id"],
+            window=window,
+            partitions=plan.spec.labels(window.start, window.end) if window else (),
+            own=texts(self._runner_settings().get("env")),
+            given=given_variables(context),
+        )
+        return JobRequest(
+            conf_type=plan.conf.key.conf_type.value,
+            name=plan.conf.key.name,
+            mode=self._job,
+            document=plan.conf.raw,
+            path=self._conf_path,
+            table=output_table(plan, self._mode) or plan.conf.table,
+            spec=plan.spec,
+            window=window,
+            environment=environment,
+            inputs=plan.dependencies.get(self._mode, ()),
+        )
+
+
+class LandedOperator(_PlanOperator):
+    """Fails the run when its jobs ended well and their partitions are not there; tells Airflow's assets what is."""
+
+    ui_color = "#f6f1dd"
+
+    def __init__(self, *, assets: Mapping[Mode, Any], **kwargs: Any) -> None:
+        super().__init__(outlets=[asset for asset in assets.values() if asset is not None], **kwargs)
+        self._assets = dict(assets)
+
+    def execute(self, context: Any) -> list[str]:
+        run = self._requested(context)
+        if run is None:
+            raise AirflowSkipException("no partition was asked for, so none can have landed")
+        landed: list[str] = []
+        self.outlets = []  # only what this run wrote: an event of another table would wake its consumers
+        for mode, of in run.modes.items():
+            asset, table = self._assets.get(mode), output_table(self._plan, mode)
+            if asset is None or table is None:
+                continue
+            self._check(table, of)
+            labels = self._plan.spec.labels(of.window.start, of.window.end)
+            self.outlets.append(asset)
+            context["outlet_events"][asset].add_partitions(list(labels))
+            self.log.info("landed in %s: %s", table, ", ".join(labels))
+            landed += labels
+        return landed
+
+    def _check(self, table: str, of: ModeRun) -> None:
+        spec = self._plan.spec
+        try:
+            listing = build_catalog(filled(self._plan.settings.catalog.of_table(table), os.environ)).list_partitions(
+                table
+            )
+            check_shape(table, spec.column, listing)
+        except ChrononError as error:
+            raise AirflowException(str(error)) from None
+        last = of.window.end - spec.grid.interval
+        missing = missing_ranges(spec, of.window.start, last, listing.labels(spec.column))
+        if missing:
+            shown = ", ".join(str(each) for each in missing)
+            problem = f"the job ended well, yet {table} lacks the partitions {shown}"
+            remedy = "look at the job's log; does it write another table, label or column?"
+            raise AirflowException(
+                str(ChrononError(Fault("C28", spec.column, problem, remedy), conf=str(self._plan.conf.key)))
+            )

@@ -1,0 +1,51 @@
+"""What the work tasks of confs and of jobs share: a runner that can be stopped, and how its end reads in Airflow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+from airflow_chronon.core.settings.environment import given_texts
+from airflow_chronon.engine.protocol import NothingToWrite
+from airflow_chronon.errors import ChrononError, JobFailed, JobRefused
+
+
+class WorkMixin:
+    """For operators that work through a runner."""
+
+    _stop: Callable[[], None] | None = None  #: ends the work that is under way
+
+    def on_kill(self) -> None:
+        if self._stop is not None:
+            self._stop()
+
+
+@contextmanager
+def ends_as_airflow_task() -> Iterator[None]:
+    """A job that failed may be tried again; one that was refused fails for good, in one sentence; one that has nothing to
+    write is skipped."""
+    try:
+        yield
+    except NothingToWrite as error:
+        raise AirflowSkipException(str(error)) from None
+    except JobFailed as error:
+        kind = AirflowFailException if isinstance(error, JobRefused) else AirflowException
+        raise kind(str(error)) from None
+    except ChrononError as error:
+        raise AirflowFailException(str(error)) from None
+
+
+def given_variables(context: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that were set on the run itself: they win over all others (H5). Bad ones fail the task for good."""
+    try:
+        return given_texts((context["dag_run"].conf or {}).get("env"))
+    except ChrononError as error:
+        raise AirflowFailException(str(error)) from None
+
+
+def texts(given: object) -> dict[str, str]:
+    """Variables as they were written, as text; anything but a mapping is none."""
+    return {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}

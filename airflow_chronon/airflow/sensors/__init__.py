@@ -1,0 +1,1 @@
+"""Sensors and their triggers: waits that hold no worker."""

@@ -1,0 +1,98 @@
+"""Sensors: tasks that start deferred and end in the triggerer. No worker ever holds one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from airflow.sdk import BaseOperator
+from airflow.triggers.base import StartTriggerArgs
+
+from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES
+from airflow_chronon.airflow.sensors.triggers import BACKSTOP_SECONDS, GateTrigger, PartitionTrigger
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.serialization import schedule_to_json
+from airflow_chronon.core.settings.model import SensorSettings
+from airflow_chronon.core.waits.dependencies import TableDependency
+from airflow_chronon.core.waits.serialization import dependency_to_json
+
+_TRIGGERS = "airflow_chronon.airflow.sensors.triggers"
+
+
+class _StartsDeferred(BaseOperator):
+    """An operator whose whole life is one trigger; the trigger's request fields are its templates."""
+
+    template_fields = tuple(REQUEST_TEMPLATES)
+    trigger_class: ClassVar[type[PartitionTrigger] | type[GateTrigger]]
+
+    def __init__(
+        self, *, trigger_kwargs: dict[str, Any], trigger_timeout: timedelta | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(retries=0, **kwargs)
+        for name, template in REQUEST_TEMPLATES.items():
+            setattr(self, name, template)
+        self._trigger_kwargs, self._trigger_timeout = trigger_kwargs, trigger_timeout
+        self.start_from_trigger = True
+        self.start_trigger_args = StartTriggerArgs(
+            trigger_cls=f"{_TRIGGERS}.{self.trigger_class.__name__}",
+            trigger_kwargs=trigger_kwargs | REQUEST_TEMPLATES,
+            next_method="execute_complete",
+            timeout=trigger_timeout,
+        )
+
+    def execute(self, context: Any) -> None:
+        """Only where nobody starts tasks in a triggerer, as in ``dag.test()``."""
+        rendered = {name: getattr(self, name) for name in REQUEST_TEMPLATES}
+        self.defer(
+            trigger=self.trigger_class(**self._trigger_kwargs, **rendered),
+            method_name="execute_complete",
+            timeout=self._trigger_timeout,
+        )
+
+    def execute_complete(self, context: Any, event: Any = None) -> None:
+        """Never reached: the trigger ends the task itself."""
+
+
+class PartitionSensor(_StartsDeferred):
+    """Waits for what a run needs of one table; one task per table, however many modes need it.
+
+    ``dependencies`` holds, per mode, how the mode reads the table. ``settings.timeout`` counts from the moment the wait
+    began, restarts of the triggerer included.
+    """
+
+    trigger_class = PartitionTrigger
+    ui_color = "#e6f1f2"
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        schedule: RunSchedule,
+        dependencies: Mapping[Mode, tuple[TableDependency, ...]],
+        catalog: dict[str, Any],
+        settings: SensorSettings,
+        **kwargs: Any,
+    ) -> None:
+        by_mode = {mode.value: [dependency_to_json(each) for each in found] for mode, found in dependencies.items()}
+        trigger_kwargs = {
+            "schedule": schedule_to_json(schedule),
+            "dependencies": by_mode,
+            "table": table,
+            "catalog": catalog,
+            "poll_seconds": settings.poll_seconds,
+            "on_timeout": settings.on_timeout.value,
+        }
+        timeout = timedelta(seconds=settings.timeout + BACKSTOP_SECONDS)
+        super().__init__(trigger_kwargs=trigger_kwargs, trigger_timeout=timeout, **kwargs)
+
+
+class GateSensor(_StartsDeferred):
+    """Holds one mode back until its own fire, or skips it (C10)."""
+
+    trigger_class = GateTrigger
+    ui_color = "#f2efe6"
+
+    def __init__(self, *, mode: Mode, schedule: RunSchedule, **kwargs: Any) -> None:
+        super().__init__(trigger_kwargs={"schedule": schedule_to_json(schedule), "mode": mode.value}, **kwargs)

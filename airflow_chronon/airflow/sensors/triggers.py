@@ -1,0 +1,232 @@
+"""Triggers: waits and gates that hold no worker, from their first second to their last."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Hashable
+from typing import Any, ClassVar
+
+from airflow.triggers.base import (
+    BaseEventTrigger,
+    BaseTrigger,
+    TaskFailedEvent,
+    TaskSkippedEvent,
+    TaskSuccessEvent,
+    TriggerEvent,
+)
+
+from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, request_of_fields
+from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
+from airflow_chronon.core.describe.format import run_in_words, wait_in_words
+from airflow_chronon.core.runs.partitions_request import requested_run
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.core.schedules.serialization import schedule_from_json
+from airflow_chronon.core.settings.model import OnTimeout
+from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.waits.dependencies import Wait, merged
+from airflow_chronon.core.waits.poll import Question, Sighting, judge, look, questions_of
+from airflow_chronon.core.waits.serialization import dependency_from_json
+from airflow_chronon.errors import ChrononError
+
+#: How long after the trigger's own deadline Airflow may end the wait itself, should no triggerer be up.
+BACKSTOP_SECONDS = 600
+
+
+class _RunTrigger(BaseTrigger):
+    """What waits and gates share: the run's request, rendered when the trigger starts."""
+
+    def __init__(self, *, schedule: dict[str, Any], **request: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.schedule = schedule
+        for name in REQUEST_TEMPLATES:
+            setattr(self, name, request.get(name, REQUEST_TEMPLATES[name]))
+
+    def _request_fields(self) -> dict[str, str]:
+        return {name: getattr(self, name) for name in REQUEST_TEMPLATES}
+
+    def _runs(self) -> RunSchedule:
+        return schedule_from_json(self.schedule)
+
+    def _run(self) -> Run | None:
+        """The run that is asked for. Raises ``ChrononError`` for one that contradicts itself."""
+        return requested_run(request_of_fields(self._request_fields()), self._runs(), now=now())
+
+
+class PartitionTrigger(_RunTrigger, BaseEventTrigger):
+    """Waits until one table holds what the run needs of it (C17 to C21).
+
+    All triggers on one table share one listing per poll. Listing and judging run in threads: nothing blocks the loop.
+    """
+
+    #: The newest sighting of each stream, so that a wait that joins between two polls need not wait for the next one.
+    _sightings: ClassVar[dict[Hashable, tuple[float, Sighting]]] = {}
+
+    def __init__(
+        self,
+        *,
+        schedule: dict[str, Any],
+        dependencies: dict[str, list[dict[str, Any]]],
+        table: str,
+        catalog: dict[str, Any],
+        poll_seconds: int,
+        on_timeout: str,
+        questions: list[list[str]] | None = None,
+        **request: str,
+    ) -> None:
+        super().__init__(schedule=schedule, **request)
+        self.dependencies, self.table, self.catalog = dependencies, table, catalog
+        self.poll_seconds, self.on_timeout = poll_seconds, on_timeout
+        self.questions = questions
+        self._waits: tuple[Wait, ...] = ()
+        self._outcome: TriggerEvent | None = None
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        names = ("schedule", "dependencies", "table", "catalog", "poll_seconds", "on_timeout", "questions")
+        return f"{__name__}.PartitionTrigger", {name: getattr(self, name) for name in names} | self._request_fields()
+
+    def shared_stream_key(self) -> Hashable | None:
+        """One stream per catalog, table and kind of question; None when there is nothing to wait for."""
+        self._prepare()
+        return None if self._outcome is not None else self._stream_key()
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """For a wait that is over before it began, and where nobody shares streams."""
+        if self._outcome is None and not self._waits:
+            self._prepare()
+        if self._outcome is not None:
+            yield self._outcome
+            return
+        _, kwargs = self.serialize()
+        async for event in self.filter_shared_stream(self.open_shared_stream(kwargs)):
+            yield event
+
+    @classmethod
+    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Sighting]:
+        """List the table once per poll, for ever."""
+        trigger = cls(**kwargs)
+        key, asked = trigger._stream_key(), trigger._asked()
+        catalog = build_catalog(filled(trigger.catalog, os.environ))
+        try:
+            while True:
+                sighting = await asyncio.to_thread(look, catalog, trigger.table, asked)
+                cls._sightings[key] = (time.monotonic(), sighting)
+                yield sighting
+                await asyncio.sleep(trigger.poll_seconds)
+        finally:
+            cls._sightings.pop(key, None)  # nobody is left to read it: a large listing is not kept
+
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[Sighting]) -> AsyncIterator[TriggerEvent]:
+        """Judge every sighting until the wait is over or its time is up, whichever is first.
+
+        A wait whose time was up while no triggerer ran still gets one look: what it waits for may have come meanwhile.
+        """
+        said, seconds = "", None
+        sightings = self._with_latest(shared_stream)
+        while True:
+            try:
+                sighting = await asyncio.wait_for(anext(sightings), seconds)
+            except StopAsyncIteration:
+                return
+            except asyncio.TimeoutError:  # before 3.11 no TimeoutError
+                yield self._out_of_time(said)
+                return
+            try:
+                readiness = await asyncio.to_thread(judge, self._waits, sighting)
+            except ChrononError as error:  # the table can never hold what is asked for
+                self.log.error("%s", error)
+                yield TaskFailedEvent()
+                return
+            if readiness.reason and readiness.reason != said:
+                said = readiness.reason
+                self.log.log(30 if readiness.satisfied else 20, "%s", said)
+            if readiness.satisfied:
+                self.log.info("%s is there", self.table)
+                yield TaskSuccessEvent(xcoms={"return_value": readiness.reason} if readiness.reason else None)
+                return
+            seconds = None if self._deadline is None else max(0, self._deadline - now())
+
+    async def _with_latest(self, shared_stream: AsyncIterator[Sighting]) -> AsyncIterator[Sighting]:
+        seen_at, sighting = self._sightings.get(self._stream_key(), (0.0, None))
+        if sighting is not None and time.monotonic() - seen_at < self.poll_seconds:
+            yield sighting
+        async for sighting in shared_stream:
+            yield sighting
+
+    def _asked(self) -> tuple[Question, ...]:
+        return tuple(Question(*question) for question in self.questions or ())
+
+    def _stream_key(self) -> Hashable:
+        return self.table, json.dumps(self.catalog, sort_keys=True), self.poll_seconds, self._asked()
+
+    def _prepare(self) -> None:
+        """Work out what this run waits for; say it first thing in the log."""
+        try:
+            run = self._run()
+        except ChrononError as error:
+            self.log.error("%s", error)
+            self._outcome = TaskFailedEvent()
+            return
+        runs = self._runs()
+        self.log.info("%s", run_in_words(run, runs))
+        if run is not None:
+            self._waits = merged(
+                wait
+                for mode, of in run.modes.items()
+                for data in self.dependencies.get(mode.value, ())
+                for wait in dependency_from_json(data).waits(of.window.start, of.window.end, grid=runs.spec.grid)
+            )
+        if not self._waits:
+            self.log.info("nothing is needed of %s", self.table)
+            self._outcome = TaskSuccessEvent()
+            return
+        self.questions = [list(question) for question in questions_of(self._waits)]
+        for wait in self._waits:
+            self.log.info("waiting for %s", wait_in_words(wait))
+
+    @property
+    def _deadline(self) -> Instant | None:
+        """When the wait is over at the latest. It is kept in Airflow's database: a restart does not move it."""
+        backstop = getattr(self, "timeout_after", None)
+        return None if backstop is None else from_datetime(backstop) - BACKSTOP_SECONDS
+
+    def _out_of_time(self, reason: str) -> TriggerEvent:
+        skips = self.on_timeout == OnTimeout.SKIP.value
+        since = "" if self._deadline is None else f" since {iso(self._deadline)}"
+        self.log.error("time is up%s, the run %s: %s", since, "is skipped" if skips else "fails", reason)
+        return TaskSkippedEvent() if skips else TaskFailedEvent()
+
+
+class GateTrigger(_RunTrigger):
+    """Lets one mode of a run through at its own fire; skips it when its schedule does not fire for the partition (C10)."""
+
+    def __init__(self, *, schedule: dict[str, Any], mode: str, **request: str) -> None:
+        super().__init__(schedule=schedule, **request)
+        self.mode = mode
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return f"{__name__}.GateTrigger", {"schedule": self.schedule, "mode": self.mode} | self._request_fields()
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        try:
+            run = self._run()
+        except ChrononError as error:
+            self.log.error("%s", error)
+            yield TaskFailedEvent()
+            return
+        self.log.info("%s", run_in_words(run, self._runs()))
+        of = None if run is None else run.modes.get(Mode(self.mode))
+        if run is not None and of is None:
+            self.log.info("the schedule of %s does not fire for this partition: skipped", self.mode)
+            yield TaskSkippedEvent()
+            return
+        if of is not None and of.fire > now():
+            self.log.info("%s fires at %s", self.mode, iso(of.fire))
+            while (left := of.fire - now()) > 0:
+                await asyncio.sleep(min(left, 60))  # in steps: clocks are set while triggers sleep
+        yield TaskSuccessEvent()

@@ -1,0 +1,1 @@
+"""Timetables: which runs there are, with their partition keys."""

@@ -1,0 +1,124 @@
+"""From Airflow's records to the partitions and intervals that they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from airflow_chronon.airflow_api.errors import NotThere
+from airflow_chronon.airflow_api.protocol import AirflowServer
+from airflow_chronon.airflow_api.records import RunRecord
+from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.runs.partitions_request import RunRequest, requested_run
+from airflow_chronon.core.runs.states import KnownRun
+from airflow_chronon.core.runs.write_order import BUSY_STATES, Writer, writers_ahead
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.errors import ChrononError
+
+#: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
+LONGEST_RUN = 366 * DAY
+
+
+def run_of_record(record: RunRecord, schedule: RunSchedule, *, now: Instant) -> Run | None:
+    """The run that a record stands for; None when it asks for no partition, or for one that there cannot be."""
+    request = RunRequest(
+        partition_key=record.partition_key or "",
+        is_scheduled=record.run_type == "scheduled",
+        start_ds=_text(record, "start_ds"),
+        end_ds=_text(record, "end_ds"),
+        window=record.window,
+    )
+    try:
+        return requested_run(request, schedule, now=now)
+    except ChrononError:  # it fails in its own first task, and writes nothing
+        return None
+
+
+def known_runs(records: Iterable[RunRecord], schedule: RunSchedule | JobSchedule, *, now: Instant) -> list[KnownRun]:
+    """The runs that are for partitions, or intervals of a job, each with its window."""
+    found = []
+    for record in records:
+        fills = True
+        if isinstance(schedule, JobSchedule):
+            window = interval_of_record(record, schedule)
+        else:
+            run = run_of_record(record, schedule, now=now)
+            window = None if run is None else TimeWindow(schedule.starts_of(run)[0], run.end)
+            fills = run is not None and schedule.fills(run)
+        if window is not None:
+            order = (float(record.start or record.run_after), record.run_id)
+            is_scheduled = record.run_type == "scheduled"
+            found.append(KnownRun(record.run_id, record.state, is_scheduled, window, order, fills))
+    return found
+
+
+def interval_of_record(record: RunRecord, schedule: JobSchedule) -> TimeWindow | None:
+    """The interval of a job's run; None for a run over a window given by hand, or over none."""
+    if record.partition_key is None or record.partition_date is None:
+        return None
+    if record.window is not None and record.window.start == record.partition_date:
+        return record.window  # a scheduled run: its interval holds, whatever the cron says today
+    return TimeWindow(record.partition_date, schedule.end_of(record.partition_date))
+
+
+def runs_covering(
+    server: AirflowServer, dag_id: str, window: TimeWindow, *, grid: PartitionGrid | None, states: Sequence[str] = ()
+) -> tuple[RunRecord, ...]:
+    """The runs that may cover partitions of a window: by their keys, or manual ones by their params. A job has no grid."""
+    # only a daily grid has runs of more than one partition (C2, C6)
+    reach = TimeWindow(window.start, window.end + (LONGEST_RUN if grid is not None and grid.interval == DAY else 0))
+    keyed = server.runs(dag_id, states=states, days=reach)
+    if grid is None:
+        return keyed
+    seen = {record.run_id for record in keyed}
+    manual = server.runs(dag_id, states=states, run_types=("manual",), run_after=(window.start, None))
+    return (*keyed, *(record for record in manual if record.run_id not in seen and record.partition_key is None))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A work task that wants to write whole partitions of its DAG's table."""
+
+    dag_id: str
+    task_id: str
+    run_id: str
+    mode: Mode
+    window: TimeWindow
+
+
+def ahead_of(claim: Claim, server: AirflowServer, schedule: RunSchedule, *, now: Instant) -> tuple[Writer, ...] | None:
+    """Who must finish before this task may write (C28); None when Airflow does not show the task itself yet.
+
+    All starts are those that Airflow keeps, the task's own too: a task's own clock reads later, by as long as it took
+    to tell Airflow, and two tasks could then each see the other ahead. One call when the task is first, and one more
+    for each that began earlier.
+    """
+    begun = [
+        (task.start, task.run_id)
+        for task in server.tasks(claim.dag_id, task_id=claim.task_id, states=BUSY_STATES)
+        if task.start is not None
+    ]
+    mine = next((start for start, run_id in begun if run_id == claim.run_id), None)
+    if mine is None:
+        return None
+    me = Writer(claim.run_id, mine, claim.window)
+    others = []
+    for start, run_id in begun:
+        if (start, run_id) >= me.order:
+            continue
+        try:
+            run = run_of_record(server.run(claim.dag_id, run_id), schedule, now=now)
+        except NotThere:  # deleted meanwhile
+            continue
+        of = None if run is None else run.modes.get(claim.mode)
+        if of is not None:
+            others.append(Writer(run_id, start, of.window))
+    return writers_ahead(me, others)
+
+
+def _text(record: RunRecord, name: str) -> str:
+    value = record.conf.get(name)
+    return value if isinstance(value, str) else ""

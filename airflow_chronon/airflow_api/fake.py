@@ -1,0 +1,258 @@
+"""An Airflow in memory, for tests of whatever stands on :class:`AirflowServer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from airflow_chronon.airflow_api.errors import Conflict, NotThere
+from airflow_chronon.airflow_api.records import (
+    BackfillRecord,
+    BackfillRequest,
+    DagRecord,
+    ImportErrorRecord,
+    Reprocess,
+    RunRecord,
+    TaskRecord,
+)
+from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, parse_instant
+from airflow_chronon.core.partitions.labels import PartitionSpec
+from airflow_chronon.core.schedules.intervals import JobSchedule
+
+
+@dataclass
+class FakeAirflow:
+    """Behaves like the real one where this package relies on it; ``calls`` tells what was asked, in order.
+
+    A DAG with an entry in ``specs``, or a job in ``jobs``, takes backfills: one queued run per label, as the timetable
+    gives them.
+    ``before`` is called with each call's name first, and may raise.
+    """
+
+    dag_records: dict[str, DagRecord] = field(default_factory=dict)
+    run_records: list[RunRecord] = field(default_factory=list)
+    task_records: list[TaskRecord] = field(default_factory=list)
+    backfill_records: list[BackfillRecord] = field(default_factory=list)
+    errors: list[ImportErrorRecord] = field(default_factory=list)
+    specs: dict[str, PartitionSpec] = field(default_factory=dict)
+    jobs: dict[str, JobSchedule] = field(default_factory=dict)
+    states: dict[tuple[str, str], Any] = field(default_factory=dict)
+    config: dict[tuple[str, str], str] = field(default_factory=dict)
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+    before: Callable[[str], None] = lambda name: None
+
+    def dags(self, *, tags: Sequence[str] = (), include_stale: bool = True) -> tuple[DagRecord, ...]:
+        self._called("dags", *tags)
+        found = (dag for _, dag in sorted(self.dag_records.items()))
+        return tuple(dag for dag in found if dag.tags >= set(tags) and (include_stale or not dag.is_stale))
+
+    def dag(self, dag_id: str) -> DagRecord | None:
+        self._called("dag", dag_id)
+        return self.dag_records.get(dag_id)
+
+    def set_paused(self, dag_id: str, *, paused: bool) -> None:
+        self._called("pause" if paused else "unpause", dag_id)
+        self.dag_records[dag_id] = replace(self._known(dag_id), is_paused=paused)
+
+    def delete_dag(self, dag_id: str) -> None:
+        self._called("delete_dag", dag_id)
+        self._known(dag_id)
+        if any(task.dag_id == dag_id and task.state == "running" for task in self.task_records):
+            raise Conflict(f"deleting {dag_id}", status=409, detail="Task instances of the Dag are still running")
+        del self.dag_records[dag_id]
+        self.run_records = [run for run in self.run_records if run.dag_id != dag_id]
+        self.task_records = [task for task in self.task_records if task.dag_id != dag_id]
+
+    def runs(
+        self,
+        dag_id: str | None = None,
+        *,
+        states: Sequence[str] = (),
+        run_types: Sequence[str] = (),
+        run_after: tuple[Instant | None, Instant | None] = (None, None),
+        days: TimeWindow | None = None,
+    ) -> tuple[RunRecord, ...]:
+        self._called("runs", dag_id, *states)
+        first, last = run_after
+        found = [
+            run
+            for run in self.run_records
+            if (dag_id is None or run.dag_id == dag_id)
+            and (not states or run.state in states)
+            and (not run_types or run.run_type in run_types)
+            and (first is None or run.run_after >= first)
+            and (last is None or run.run_after <= last)
+            and (days is None or _is_of_days(run, days))
+        ]
+        return tuple(sorted(found, key=lambda run: run.run_after))
+
+    def newest_scheduled(self, dag_id: str) -> tuple[RunRecord, ...]:
+        self._called("newest_scheduled", dag_id)
+        found = [run for run in self.run_records if run.dag_id == dag_id and run.run_type == "scheduled"]
+        return tuple(sorted(found, key=lambda run: run.run_after)[-1:])
+
+    def run(self, dag_id: str, run_id: str) -> RunRecord:
+        self._called("run", dag_id, run_id)
+        return self._run(dag_id, run_id)
+
+    def tasks(
+        self,
+        dag_id: str | None = None,
+        run_id: str | None = None,
+        *,
+        task_id: str | None = None,
+        states: Sequence[str] = (),
+    ) -> tuple[TaskRecord, ...]:
+        self._called("tasks", dag_id, run_id)
+        return tuple(
+            task
+            for task in self.task_records
+            if dag_id in (None, task.dag_id)
+            and run_id in (None, task.run_id)
+            and task_id in (None, task.task_id)
+            and (not states or task.state in states)
+        )
+
+    def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
+        self._called("earlier_tries", task.dag_id, task.run_id, task.task_id)
+        return tuple(replace(task, try_number=number, state="failed") for number in range(1, task.try_number))
+
+    def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
+        self._called("patch_run", dag_id, run_id, state, note)
+        run = self._run(dag_id, run_id)
+        changed = replace(run, state=state or run.state, note=run.note if note is None else note)
+        self.run_records[self.run_records.index(run)] = changed
+        if state == "failed":  # as Airflow does with the tasks of a run that is failed by hand
+            self.task_records = [
+                replace(task, state="failed") if (task.dag_id, task.run_id) == (dag_id, run_id) else task
+                for task in self.task_records
+            ]
+
+    def trigger(
+        self,
+        dag_id: str,
+        *,
+        partition_key: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        note: str | None = None,
+        run_id: str | None = None,
+    ) -> RunRecord:
+        self._called("trigger", dag_id, partition_key, dict(params or {}))
+        self._known(dag_id)
+        date = self._date_of(dag_id, partition_key) if partition_key else None
+        return self._add(dag_id, "manual", key=partition_key, date=date, conf=params or {}, note=note, run_id=run_id)
+
+    def plan_backfill(self, request: BackfillRequest) -> tuple[str, ...]:
+        self._called("plan_backfill", request)
+        self._known(request.dag_id)
+        starts = [start for start in self._dates(request) if self._runs_again(request, start)]
+        labels = [self._label(request.dag_id, start) for start in starts]
+        return tuple(reversed(labels) if request.backwards else labels)
+
+    def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
+        self._called("create_backfill", request)
+        if any(each.completed is None and each.dag_id == request.dag_id for each in self.backfill_records):
+            detail = f"There is already a running backfill for dag {request.dag_id}"
+            raise Conflict(f"backfilling {request.dag_id}", status=409, detail=detail)
+        labels = self.plan_backfill(request)
+        self.calls.pop()
+        for label in labels:
+            date = self._date_of(request.dag_id, label)
+            self._add(request.dag_id, "backfill", key=label, date=date, conf={}, note=None, run_id=None)
+        record = BackfillRecord(len(self.backfill_records) + 1, request.dag_id, request.first, request.last)
+        self.backfill_records.append(record)
+        return record
+
+    def backfills(self, dag_id: str) -> tuple[BackfillRecord, ...]:
+        self._called("backfills", dag_id)
+        return tuple(each for each in self.backfill_records if each.dag_id == dag_id)
+
+    def cancel_backfill(self, backfill_id: int) -> None:
+        self._called("cancel_backfill", backfill_id)
+        for index, each in enumerate(self.backfill_records):
+            if each.id == backfill_id:
+                self.backfill_records[index] = replace(each, completed=0)
+                return
+        raise NotThere(f"cancelling backfill {backfill_id}", status=404, detail="no such backfill")
+
+    def import_errors(self) -> tuple[ImportErrorRecord, ...]:
+        self._called("import_errors")
+        return tuple(self.errors)
+
+    def asset_state(self, asset: str, key: str) -> Any:
+        self._called("asset_state", asset, key)
+        return self.states.get((asset, key))
+
+    def asset_states(self, asset: str) -> Mapping[str, Any]:
+        self._called("asset_states", asset)
+        return {key: value for (of, key), value in self.states.items() if of == asset}
+
+    def config_value(self, section: str, option: str) -> str | None:
+        self._called("config_value", section, option)
+        return self.config.get((section, option))
+
+    def health(self) -> Mapping[str, str]:
+        self._called("health")
+        return dict.fromkeys(("metadatabase", "scheduler", "triggerer", "dag_processor"), "healthy")
+
+    def _called(self, name: str, *arguments: Any) -> None:
+        self.calls.append((name, *arguments))
+        self.before(name)
+
+    def _known(self, dag_id: str) -> DagRecord:
+        if dag_id not in self.dag_records:
+            raise NotThere(f"looking for {dag_id}", status=404, detail=f"The Dag with ID: `{dag_id}` was not found")
+        return self.dag_records[dag_id]
+
+    def _run(self, dag_id: str, run_id: str) -> RunRecord:
+        for run in self.run_records:
+            if (run.dag_id, run.run_id) == (dag_id, run_id):
+                return run
+        raise NotThere(f"looking for the run {run_id} of {dag_id}", status=404, detail="no such run")
+
+    def _date_of(self, dag_id: str, key: str) -> Instant | None:
+        if dag_id in self.jobs:
+            return parse_instant(key)
+        return self.specs[dag_id].start_of(key) if dag_id in self.specs else None
+
+    def _dates(self, request: BackfillRequest) -> Sequence[Instant]:
+        if request.dag_id in self.jobs:
+            return self.jobs[request.dag_id].starts(request.first, request.last + 1)
+        grid = self.specs[request.dag_id].grid
+        return range(grid.ceil(request.first), request.last + 1, grid.interval)
+
+    def _label(self, dag_id: str, start: Instant) -> str:
+        return self.jobs[dag_id].label(start) if dag_id in self.jobs else self.specs[dag_id].label(start)
+
+    def _runs_again(self, request: BackfillRequest, start: Instant) -> bool:
+        """As Airflow decides it: by the newest run of the partition; a run under way is never doubled."""
+        earlier = [run for run in self.run_records if run.dag_id == request.dag_id and run.partition_date == start]
+        if not earlier:
+            return True
+        newest = earlier[-1].state
+        return (newest == "failed" and request.reprocess is Reprocess.FAILED) or (
+            request.reprocess is Reprocess.COMPLETED and newest in ("success", "failed")
+        )
+
+    def _add(
+        self,
+        dag_id: str,
+        kind: str,
+        *,
+        key: str | None,
+        date: Instant | None,
+        conf: Mapping[str, Any],
+        note: str | None,
+        run_id: str | None,
+    ) -> RunRecord:
+        name = run_id or f"{kind}__{key or 'none'}__{len(self.run_records)}"
+        if any((run.dag_id, run.run_id) == (dag_id, name) for run in self.run_records):
+            raise Conflict(f"triggering {dag_id}", status=409, detail=f"there is a run {name} already")
+        run = RunRecord(dag_id, name, kind, "queued", key, date, conf=dict(conf), note=note)
+        self.run_records.append(run)
+        return run
+
+
+def _is_of_days(run: RunRecord, days: TimeWindow) -> bool:
+    return run.partition_date is not None and days.start // DAY <= run.partition_date // DAY <= (days.end - 1) // DAY

@@ -1,0 +1,29 @@
+"""Starting runs of jobs by hand (H7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_chronon.airflow_api.protocol import AirflowServer
+from airflow_chronon.airflow_api.records import RunRecord
+from airflow_chronon.core.calendar.instants import Instant, iso
+from airflow_chronon.core.runs.windows import asked_window
+
+
+def start_run(
+    server: AirflowServer,
+    dag_id: str,
+    *,
+    start: Instant | None,
+    end: Instant | None,
+    env: Mapping[str, str] | None = None,
+) -> RunRecord:
+    """Start one run of a job's DAG, over ``[start, end)`` or without a window (H7)."""
+    window = asked_window(start, end)
+    params: dict[str, Any] = {}
+    if window is not None:
+        params |= {"start_time": iso(window.start), "end_time": iso(window.end)}
+    if env:
+        params["env"] = {str(name): str(value) for name, value in env.items()}
+    return server.trigger(dag_id, params=params)

@@ -1,0 +1,174 @@
+"""Where Airflow's API is and who asks: from an Airflow connection, the environment or the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from airflow_chronon.airflow_api.errors import NotConfigured
+from airflow_chronon.errors import Fault
+
+CONNECTION_TYPE = "chronon_airflow"  #: as Airflow's forms and connection URIs call it
+CONNECTION_ID = "chronon_airflow"  #: the connection that tasks and the command line take
+ENVIRONMENT_VARIABLE = f"AIRFLOW_CONN_{CONNECTION_ID.upper()}"
+
+_SCHEMES = ("http", "https")
+
+
+@dataclass(frozen=True)
+class Login:
+    """An address and either a user with a password, or a token. Nothing of it shows in its text."""
+
+    url: str  #: such as ``http://127.0.0.1:8080``, a path included when Airflow is mounted below one
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in _SCHEMES or not parts.hostname:
+            raise _misconfigured(f"{self.url!r} is no address of Airflow's API", "write it like http://127.0.0.1:8080")
+        if not self.token and not (self.user and self.password):
+            raise _misconfigured(
+                f"there is neither a token nor a user with a password for {self.url}", "give one of them"
+            )
+        if self.token and not (self.token.isascii() and self.token.isprintable()):
+            raise _misconfigured("its token holds characters that no header can carry", "copy it again")
+
+
+def login_of_parts(
+    *,
+    host: str | None,
+    port: int | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    path: str | None = None,
+    extra: Mapping[str, object] | None = None,
+) -> Login:
+    """The login that the fields of an Airflow connection describe.
+
+    ``host`` may be a whole address; ``extra`` may hold ``token`` and ``scheme`` (``http`` unless it says ``https``).
+    """
+    more = extra or {}
+    address = (host or "").strip()
+    if not address:
+        raise _misconfigured("its connection names no host", "give the host of Airflow's api-server")
+    if "://" not in address:
+        address = f"{more.get('scheme') or 'http'}://{address}"
+    try:
+        parts = urlsplit(address)
+        has_port = parts.port is not None
+    except ValueError as error:
+        raise _no_address(error) from None
+    place = parts.netloc.rpartition("@")[2]  # user and password have fields of their own, and stand in no message
+    netloc = place if port is None or has_port else f"{place}:{port}"
+    below = "/".join(each.strip("/") for each in (parts.path, path or "") if each.strip("/"))
+    token = more.get("token")
+    url = f"{parts.scheme}://{netloc}" + (f"/{below}" if below else "")
+    user, password = user or unquote(parts.username or ""), password or unquote(parts.password or "")
+    return Login(url, user or None, password or None, str(token).strip() if token else None)
+
+
+def login_of_text(text: str) -> Login:
+    """Read a connection as Airflow writes them into the environment: a URI, or JSON. Also ``http://user:password@host``."""
+    text = text.strip()
+    if text.startswith("{"):
+        return _of_json(text)
+    scheme, colon, rest = text.partition("://")
+    try:
+        parts = urlsplit(scheme.replace("_", "-") + colon + rest)  # an underscore cannot stand in a scheme
+    except ValueError as error:
+        raise _no_address(error) from None
+    kind = parts.scheme.replace("-", "_")
+    if kind not in (CONNECTION_TYPE, *_SCHEMES):
+        remedy = f"write it like {CONNECTION_TYPE.replace('_', '-')}://user:password@host:8080"
+        if not colon:  # what stands there may be a password
+            raise _misconfigured("the connection has no scheme", remedy)
+        raise _misconfigured(f"a connection of the type {scheme!r} is none to Airflow's API", remedy)
+    extra: dict[str, object] = dict(parse_qsl(parts.query))
+    if "__extra__" in extra:
+        extra |= _mapping(str(extra["__extra__"]))
+    if kind in _SCHEMES:
+        extra["scheme"] = kind
+    try:
+        port = parts.port
+    except ValueError:
+        raise _misconfigured("the port of the connection is no number", "give a port from 1 to 65535") from None
+    return login_of_parts(
+        host=unquote(parts.hostname or ""),
+        port=port,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        path=parts.path,
+        extra=extra,
+    )
+
+
+def find_login(environ: Mapping[str, str], *, address: str | None = None) -> Login | None:
+    """The login of the command line: ``address`` (it may hold user and password), else the environment's connection.
+
+    An address without a user takes user, password and token from that connection. None when neither is there.
+    """
+    known = environ.get(ENVIRONMENT_VARIABLE)
+    if not address:
+        return login_of_text(known) if known else None
+    try:
+        is_whole = bool(urlsplit(address).username)
+    except ValueError as error:
+        raise _no_address(error) from None
+    if is_whole or not known:
+        return login_of_text(address)
+    kept = login_of_text(known)
+    return Login(address.rstrip("/"), kept.user, kept.password, kept.token)
+
+
+def not_configured() -> NotConfigured:
+    """What a command says that cannot do without Airflow."""
+    remedy = f"set {ENVIRONMENT_VARIABLE}=chronon-airflow://user:password@host:8080, or give --airflow URL"
+    return NotConfigured(Fault("connection", "", "nobody said where Airflow is", remedy))
+
+
+def _of_json(text: str) -> Login:
+    fields = _mapping(text)
+    kind = str(fields.get("conn_type") or CONNECTION_TYPE).replace("-", "_")
+    if kind not in (CONNECTION_TYPE, *_SCHEMES):
+        raise _misconfigured(f"a connection of the type {kind!r} is none to Airflow's API", f"use {CONNECTION_TYPE}")
+    extra = fields.get("extra") or {}
+    more = _mapping(extra) if isinstance(extra, str) else dict(extra) if isinstance(extra, Mapping) else {}
+    if kind in _SCHEMES:
+        more.setdefault("scheme", kind)
+    port = fields.get("port")
+    if port and not (str(port).isascii() and str(port).isdigit()):
+        raise _misconfigured(f"its port {port!r} is no number", "write it like 8080")
+    return login_of_parts(
+        host=str(fields.get("host") or ""),
+        port=int(str(port)) if port else None,
+        user=str(fields.get("login") or ""),
+        password=str(fields.get("password") or ""),
+        path=str(fields.get("schema") or ""),
+        extra=more,
+    )
+
+
+def _mapping(text: str) -> dict[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise _misconfigured(
+            "the connection is no JSON object", "write it as a URI, or as Airflow's JSON of a connection"
+        )
+    return found
+
+
+def _no_address(error: ValueError) -> NotConfigured:
+    """Without the address itself, which may hold a password."""
+    remedy = "write it like http://127.0.0.1:8080, and what is no letter or digit of a password percent-encoded"
+    return _misconfigured(f"it is no address of Airflow's API: {error}", remedy)
+
+
+def _misconfigured(problem: str, remedy: str) -> NotConfigured:
+    return NotConfigured(Fault("connection", CONNECTION_ID, problem, remedy))

@@ -1,0 +1,107 @@
+"""The one protocol behind everything that talks to Airflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from airflow_chronon.airflow_api.records import (
+    BackfillRecord,
+    BackfillRequest,
+    DagRecord,
+    ImportErrorRecord,
+    RunRecord,
+    TaskRecord,
+)
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow
+
+
+@runtime_checkable
+class AirflowServer(Protocol):
+    """Every call blocks on I/O. Lists are complete: pages are fetched until there are no more.
+
+    Raises :class:`airflow_chronon.airflow_api.errors.AirflowRefused` (or its subclasses ``NotThere``, ``Conflict``,
+    ``NoRights``) when Airflow says no, and ``AirflowUnreachable`` when it does not answer.
+    """
+
+    def dags(self, *, tags: Sequence[str] = (), include_stale: bool = True) -> tuple[DagRecord, ...]:
+        """The DAGs that carry every tag, by id."""
+
+    def dag(self, dag_id: str) -> DagRecord | None:
+        """One DAG, or None when Airflow does not know it."""
+
+    def set_paused(self, dag_id: str, *, paused: bool) -> None: ...
+
+    def delete_dag(self, dag_id: str) -> None:
+        """Drop a DAG with all its history. ``Conflict`` while a task of it runs, ``NotThere`` when it is gone."""
+
+    def runs(
+        self,
+        dag_id: str | None = None,
+        *,
+        states: Sequence[str] = (),
+        run_types: Sequence[str] = (),
+        run_after: tuple[Instant | None, Instant | None] = (None, None),
+        days: TimeWindow | None = None,
+    ) -> tuple[RunRecord, ...]:
+        """The runs of a DAG, or of all of them, oldest first; ``run_after`` bounds both ends, inclusive.
+
+        ``days`` keeps the runs whose partition starts on one of the days that it touches; only with a ``dag_id``.
+        """
+
+    def newest_scheduled(self, dag_id: str) -> tuple[RunRecord, ...]:
+        """The newest scheduled run of a DAG; nothing when it has none."""
+
+    def run(self, dag_id: str, run_id: str) -> RunRecord: ...
+
+    def tasks(
+        self,
+        dag_id: str | None = None,
+        run_id: str | None = None,
+        *,
+        task_id: str | None = None,
+        states: Sequence[str] = (),
+    ) -> tuple[TaskRecord, ...]:
+        """Task instances of a run, of a DAG or of all."""
+
+    def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
+        """The tries of a task instance before the present one, oldest first."""
+
+    def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
+        """Set the state (``failed``, ``success``, ``queued``) or the note of a run."""
+
+    def trigger(
+        self,
+        dag_id: str,
+        *,
+        partition_key: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        note: str | None = None,
+        run_id: str | None = None,
+    ) -> RunRecord:
+        """Start a run by its partition key, or by its params, or by neither."""
+
+    def plan_backfill(self, request: BackfillRequest) -> tuple[str, ...]:
+        """The partition keys that Airflow would run; nothing is created."""
+
+    def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
+        """``Conflict`` when the DAG has an active backfill."""
+
+    def backfills(self, dag_id: str) -> tuple[BackfillRecord, ...]:
+        """Every backfill of a DAG, oldest first."""
+
+    def cancel_backfill(self, backfill_id: int) -> None: ...
+
+    def import_errors(self) -> tuple[ImportErrorRecord, ...]: ...
+
+    def asset_state(self, asset: str, key: str) -> Any:
+        """The value kept under ``key`` in the state store of the asset with this URI; None when there is none."""
+
+    def asset_states(self, asset: str) -> Mapping[str, Any]:
+        """Every value in that state store by its key."""
+
+    def config_value(self, section: str, option: str) -> str | None:
+        """One of Airflow's own settings; None when the server does not show its settings."""
+
+    def health(self) -> Mapping[str, str]:
+        """The status by component, such as ``scheduler`` and ``healthy``."""

@@ -1,0 +1,217 @@
+"""``backfill``: replay the partitions that are meant, and exactly those (C9, C27)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_chronon.airflow_api.errors import AirflowError
+from airflow_chronon.airflow_api.protocol import AirflowServer
+from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES
+from airflow_chronon.airflow_api.replay import (
+    ReplayIncomplete,
+    ReplayOptions,
+    Started,
+    by_key,
+    check_ready,
+    range_of,
+    start,
+)
+from airflow_chronon.cli.commands.partitions import CONF, LABELS
+from airflow_chronon.cli.intervals import check_size, ended_range, runs_in, schedule_of, seen_plan
+from airflow_chronon.cli.landed import Landings
+from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
+from airflow_chronon.cli.replay_progress import follow, starting
+from airflow_chronon.cli.root import FINDINGS, GOOD, open_plan, open_root, print_json
+from airflow_chronon.cli.server import AIRFLOW, find_server, need_server
+from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.describe.format import counted
+from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
+from airflow_chronon.core.runs.backfill import (
+    ConfReplay,
+    Replay,
+    Selection,
+    count_under_way,
+    select_starts,
+    with_upstream,
+)
+from airflow_chronon.core.runs.states import Known, State, done_labels, newest_runs, partition_rows
+from airflow_chronon.core.schedules.base import AnySchedule
+from airflow_chronon.errors import ChrononError, Fault
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs: give a whole number from 1")
+    return int(text)
+
+
+def backfill(options: argparse.Namespace) -> int:
+    """Print the labels, check everything, create the runs, check those; with ``--wait``, follow them to their end."""
+    root = open_root(options.root)
+    plan, verdicts = open_plan(root, options.conf)
+    now = int(time.time())
+    if not isinstance(plan, ConfPlan):
+        plan = seen_plan(plan, find_state(root, options)[1].journal().get(plan.dag_id))
+    window = ended_range(plan, options.start_ds, options.end_ds, now=now)
+    check_size(plan, window)
+    server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
+    landings = Landings()
+    rows = partition_rows(*_rows(plan, window, options, server, landings, now), now=now)
+    starts = select_starts(rows, _of(options))
+    replays: tuple[Replay, ...] = (Replay(plan, starts),) if starts else ()
+    if starts and options.with_upstream and isinstance(plan, ConfPlan):
+        replays = _with_upstream(ConfReplay(plan, starts), verdicts, landings, server, now)
+    as_json = options.format == "json"
+    if not as_json:
+        print(_text(replays, window, plan, _of(options)))
+        if under_way := count_under_way(rows, _of(options)):
+            print(f"{plan.key}: left to the runs that are under way: {under_way}")
+    how = ReplayOptions(options.max_active_runs, options.backwards, options.unpause)
+    started: list[Started] = []
+    code = GOOD
+    if replays and server is not None:
+        check_ready(server, replays, how)
+        if not options.dry_run:
+            code = _run(server, replays, how, started, wait=options.wait)
+    if server is None:
+        print("no connection names an Airflow: whether it would take these was not checked", file=sys.stderr)
+    if as_json:
+        print_json(_json(replays, started, dry_run=options.dry_run))
+    return code
+
+
+BACKFILL = Command(
+    "backfill",
+    "replay partitions of a conf, or intervals of a job, through Airflow: exactly those that are printed",
+    (
+        CONF,
+        ROOT,
+        *LABELS,
+        option("--missing", action="store_true", help="not landed, or without a good run of the job (the default)"),
+        option("--failed", action="store_true", help="whose newest run failed"),
+        option("--all", action="store_true", help="every partition of the range"),
+        option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
+        option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time"),
+        option("--backwards", action="store_true", help="newest first"),
+        option("--with-upstream", action="store_true", help="replay what its producers lack first"),
+        option("--unpause", action="store_true", help="unpause a paused DAG"),
+        option("--wait", action="store_true", help="follow the runs until they have ended"),
+        AIRFLOW,
+        STATE_ROOT,
+        BUNDLE,
+        FORMAT,
+    ),
+    backfill,
+)
+
+
+def _of(options: argparse.Namespace) -> Selection:
+    chosen = [selection for selection in Selection if getattr(options, selection.value)]
+    if len(chosen) > 1:
+        given = " and ".join(f"--{each.value}" for each in chosen)
+        raise ChrononError(Fault("input", given, "each names other partitions", "give one of them"))
+    return chosen[0] if chosen else Selection.MISSING
+
+
+def _rows(
+    plan: GoodPlan,
+    window: TimeWindow,
+    options: argparse.Namespace,
+    server: AirflowServer | None,
+    landings: Landings,
+    now: Instant,
+) -> tuple[AnySchedule, Sequence[Instant], Known]:
+    """What is needed of catalog and Airflow for a selection, and no more: a year of runs is many pages."""
+    selection, schedule = _of(options), schedule_of(plan)
+    is_conf, wants_missing = isinstance(plan, ConfPlan), selection is Selection.MISSING
+    landed = landings.of_conf(plan) if isinstance(plan, ConfPlan) and wants_missing else None
+    by_runs = selection is Selection.FAILED or (wants_missing and not is_conf)  # only Airflow knows what failed or ran
+    runs = None
+    if server is not None and server.dag(plan.dag_id) is not None:
+        states: Sequence[str] = () if by_runs else ACTIVE_RUN_STATES
+        runs = runs_in(server, plan, window, now=now, states=states)
+    elif by_runs:
+        need_server(options.airflow)
+    if not is_conf:
+        landed = done_labels(schedule, runs or ())
+    good = State.LANDED if is_conf else State.DONE
+    return schedule, schedule.starts(window.start, window.end), Known(landed, runs, good=good)
+
+
+def _with_upstream(
+    target: ConfReplay, verdicts: dict[str, Verdict], landings: Landings, server: AirflowServer | None, now: Instant
+) -> tuple[Replay, ...]:
+    plans = {verdict.conf.key: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
+    planned = with_upstream(target, plans, landings, now=now)
+    return tuple(kept for replay in planned if (kept := _not_under_way(replay, server, now)).starts)
+
+
+def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -> Replay:
+    """The replay without the partitions whose runs are on their way already."""
+    plan, starts = replay.plan, replay.starts
+    if server is None or not starts or server.dag(plan.dag_id) is None:
+        return replay
+    schedule = replay.schedule
+    window = TimeWindow(starts[0], schedule.end_of(starts[-1]))
+    active = runs_in(server, plan, window, now=now, states=ACTIVE_RUN_STATES)
+    busy = newest_runs(schedule, active)
+    return Replay(plan, tuple(start for start in starts if start not in busy))
+
+
+def _run(
+    server: AirflowServer, replays: Sequence[Replay], how: ReplayOptions, started: list[Started], *, wait: bool
+) -> int:
+    """Create the runs, producers first; what was created before an error is told."""
+    try:
+        with starting(sum(len(replay.starts) for replay in replays)) as told:
+            for replay in replays:
+                started.append(start(server, replay, how, told=told))
+    except (AirflowError, ReplayIncomplete) as error:
+        made = ", ".join(f"{len(each.runs)} of {each.dag_id}" for each in started) or "none completely"
+        print(f"{error}\nruns created before that: {made}", file=sys.stderr)
+        return FINDINGS
+    count = sum(len(each.runs) for each in started)
+    print(f"{counted(count, 'run')} created, for exactly these partitions", file=sys.stderr)
+    return follow(server, replays, started) if wait else GOOD
+
+
+def _text(replays: Sequence[Replay], window: TimeWindow, plan: GoodPlan, selection: Selection) -> str:
+    if not replays:
+        return f"{plan.key}: nothing to replay: no partition of {window} is {_words(selection)}"
+    lines = []
+    for replay in replays:
+        in_range, alone = range_of(replay), by_key(replay)
+        ways = [f"{len(in_range.labels)} as one range"] if in_range is not None else []
+        ways += [f"{len(alone)} by key"] if alone else []
+        lines.append(f"{replay.plan.key}: {counted(len(replay.labels), 'partition')}, {' and '.join(ways)}")
+        lines += [f"  {label}" for label in replay.labels]
+    return "\n".join(lines)
+
+
+def _words(selection: Selection) -> str:
+    return {Selection.MISSING: "missing", Selection.FAILED: "failed", Selection.ALL: "free to run"}[selection]
+
+
+def _json(replays: Sequence[Replay], started: Sequence[Started], *, dry_run: bool) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "replays": [
+            {
+                "conf": replay.plan.key,
+                "dag_id": replay.plan.dag_id,
+                "labels": list(replay.labels),
+                "range": None if (stretch := range_of(replay)) is None else [stretch.labels[0], stretch.labels[-1]],
+                "by_key": list(by_key(replay)),
+            }
+            for replay in replays
+        ],
+        "runs": [
+            {"dag_id": each.dag_id, "run_id": run_id, "label": label} for each in started for run_id, label in each.runs
+        ],
+    }

@@ -1,0 +1,1 @@
+"""The tree that people drop, on disk: confs, job files, settings."""

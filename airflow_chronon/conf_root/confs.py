@@ -1,0 +1,105 @@
+"""Reading compiled confs from disk: every file under its own guard."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from airflow_chronon.conf_root.files import files_below, no_folder
+from airflow_chronon.conf_root.settings import cannot_read, read_bytes
+from airflow_chronon.core.confs.conf import Conf, ConfKey
+from airflow_chronon.core.confs.documents import ConfType, read_document
+from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.settings.model import Environment
+from airflow_chronon.errors import Fault, Rejected
+
+MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
+
+_NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*")
+_FOLDERS = {
+    "group_bys": ConfType.GROUP_BY,
+    "joins": ConfType.JOIN,
+    "staging_queries": ConfType.STAGING_QUERY,
+}
+
+
+def read_confs(root: Path, environment: Environment, *, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
+    """Every conf below a conf root, and those that cannot be read or stand in two files.
+
+    A folder that cannot be listed becomes one of ``problems``.
+    """
+    tree = _compiled_tree(root, environment)
+    if tree is None:
+        return [], []
+    if not tree.is_dir():
+        problems.append(no_folder(tree))
+        return [], []
+    confs, unreadable = [], []
+    for folder, conf_type in _FOLDERS.items():
+        for path in files_below(tree / folder, problems):
+            shown = str(path.relative_to(root))
+            try:
+                confs.append(_read_conf(path, conf_type, shown))
+            except Rejected as error:
+                name = ".".join(path.relative_to(tree / folder).parts)  # the name that the compiler gave it
+                unreadable.append(RejectedConf(f"{conf_type.value}/{name}", shown, error.faults))
+    single, doubled = _without_doubles(confs)
+    return single, [*unreadable, *doubled]
+
+
+def _compiled_tree(root: Path, environment: Environment) -> Path | None:
+    """The compiled tree below a conf root, or the root itself when it is one; perhaps a name that leads nowhere now."""
+    if any(os.path.lexists(root / folder) for folder in _FOLDERS):
+        return root
+    names = ["compiled"] if environment is Environment.PROD else [f"compiled_{environment.name.lower()}", "compiled"]
+    return next((root / name for name in names if os.path.lexists(root / name)), None)
+
+
+def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
+    document = read_document(conf_type, raw := _read_json(path))
+    name = document.meta_data.name
+    if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
+        remedy = "rename it: a name is Python names with dots between them"
+        raise Rejected([Fault("input", "metaData.name", f"{name!r} cannot be a conf's name", remedy)])
+    namespace = document.meta_data.output_namespace
+    if _NAMESPACE.fullmatch(namespace) is None:
+        remedy = "use letters, digits, underscores and dashes, with single dots between"
+        raise Rejected([Fault("input", "metaData.outputNamespace", f"{namespace!r} cannot be a namespace", remedy)])
+    return Conf(ConfKey(conf_type, name), document, raw, shown)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(read_bytes(path, limit=MAX_CONF_BYTES, kind="conf"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Rejected([cannot_read(error, what="the file")]) from None
+    except RecursionError:
+        raise Rejected([_not_json("it is nested too deeply")]) from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise Rejected([_not_json(f"{error.msg[:1].lower()}{error.msg[1:]} at {where}")]) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise Rejected([_not_json(str(error))]) from None
+
+
+def _not_json(problem: str) -> Fault:
+    return Fault("input", "", f"the file is not JSON: {problem}", "compile it again with zipline compile")
+
+
+def _without_doubles(confs: list[Conf]) -> tuple[list[Conf], list[RejectedConf]]:
+    """Reject every conf whose type and name stand in two files: neither may win by chance (C26)."""
+    by_key: dict[ConfKey, list[Conf]] = defaultdict(list)
+    for conf in confs:
+        by_key[conf.key].append(conf)
+    single = [conf for conf in confs if len(by_key[conf.key]) == 1]
+    doubled = []
+    for key, same in by_key.items():
+        if len(same) > 1:
+            files = " and ".join(conf.file for conf in same)
+            fault = Fault("C26", "metaData.name", f"{key} stands in {files}", "remove all but one")
+            doubled.append(RejectedConf(str(key), same[0].file, (fault,)))
+    return single, doubled

@@ -1,0 +1,252 @@
+"""Reading a conf root from disk, confs and jobs: every file under its own guard, every fault collected."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from airflow_chronon.conf_root.confs import read_confs
+from airflow_chronon.conf_root.jobs import read_jobs
+from airflow_chronon.conf_root.settings import (
+    SETTINGS_FILE,
+    backend_faults,
+    branch_settings,
+    cannot_read,
+    read_settings_file,
+    runner_faults,
+)
+from airflow_chronon.core.confs.conf import Conf, ConfKey
+from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf, resolve
+from airflow_chronon.core.confs.tree import ConfTree
+from airflow_chronon.core.jobs.document import Job
+from airflow_chronon.core.jobs.idle_overrides import idle_overrides
+from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
+from airflow_chronon.core.jobs.verdicts import Verdict
+from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
+from airflow_chronon.core.plan.manifest import family_of
+from airflow_chronon.core.settings.model import Settings
+from airflow_chronon.errors import Fault, Rejected
+
+_CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
+
+#: Where the confs are when nobody says: for the commands and the Python API, which run beside a checkout.
+DEFAULT_ROOT = "dags/chronon"
+ROOT_VARIABLE = "AIRFLOW__CHRONON__CONF_ROOT"
+
+
+@dataclass(frozen=True)
+class ConfRoot:
+    """What was found under one root, before anything is judged."""
+
+    path: Path
+    settings: Settings
+    confs: tuple[Conf, ...] = ()
+    jobs: tuple[Job, ...] = field(default=(), kw_only=True)
+    unreadable: tuple[RejectedConf, ...] = ()
+    problems: tuple[Fault, ...] = ()  #: what is wrong with the root itself: missing, empty, bad settings
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)  #: what fills ``${NAME}`` in settings
+    state: TreeState = TreeState.WHOLE  #: whether this can be the whole truth (C23)
+    unchanged: frozenset[ConfKey] = frozenset()  #: the same as in ``base_root``, so not deployed on this branch (C24)
+    unchanged_jobs: frozenset[str] = frozenset()  #: the files of such jobs
+    is_branch_known: bool = True  #: false while the file that would name it cannot be read (C24)
+
+    @property
+    def branch(self) -> str:
+        return self.settings.branch or self.settings.default_branch
+
+    @property
+    def namespace_prefix(self) -> str:
+        """What sets the assets of a branch apart; empty on the default branch (C24)."""
+        return "" if self.branch == self.settings.default_branch else f"{quote(self.branch, safe='')}--"
+
+    @property
+    def whole(self) -> ConfRoot:
+        """The same with every conf, those included that the branch leaves to ``base_root`` (C24)."""
+        problems = tuple(problem for problem in self.problems if problem.rule != "C24")
+        state = TreeState.WHOLE if self.problems and not problems else self.state
+        return replace(self, unchanged=frozenset(), unchanged_jobs=frozenset(), problems=problems, state=state)
+
+    @property
+    def own_jobs(self) -> tuple[Job, ...]:
+        """The jobs that this branch deploys."""
+        return tuple(job for job in self.jobs if job.file not in self.unchanged_jobs)
+
+    def idle_overrides(self) -> tuple[Fault, ...]:
+        """The overrides that are for nothing; none while there are files that nobody can read: they may be for those."""
+        if self.unreadable or self.state is not TreeState.WHOLE:
+            return ()
+        return idle_overrides(self.settings, self.confs, self.jobs, branch=self.branch, file=SETTINGS_FILE)
+
+    def judge(self, *, wanted: str | None = None) -> dict[str, Verdict]:
+        """The verdict on every conf and job, by ``type/name``, in a fixed order; unreadable files included.
+
+        With ``wanted``, a DAG id, of the readable ones only those of that id.
+        """
+        tree = ConfTree(self.confs, environment=self.settings.environment)
+        unchanged = set(map(str, self.unchanged))  # judged all the same: others read them
+        judged: dict[str, Verdict] = {
+            **resolve(tree, self.settings, branch=self.branch, wanted=wanted),
+            **resolve_jobs(self.own_jobs, self.settings, branch=self.branch, wanted=wanted),
+        }
+        verdicts = {
+            key: _with_backends(key, verdict, self.environ) for key, verdict in judged.items() if key not in unchanged
+        }
+        for rejected in self.unreadable:
+            free = rejected.key if rejected.key not in verdicts else rejected.file
+            verdicts[free] = rejected
+        return dict(sorted(verdicts.items()))
+
+    def facts(self, verdicts: Mapping[str, Verdict] | None = None) -> TreeFacts:
+        """What a plan needs to know of the tree; ``verdicts`` when they were worked out already."""
+        return tree_facts(
+            self.judge() if verdicts is None else verdicts,
+            (conf for conf in self.confs if conf.key not in self.unchanged),
+            self.own_jobs,
+            branch=self.branch,
+            default_branch=self.settings.default_branch,
+            unchanged=(
+                *(family_of(conf) for conf in self.confs if conf.key in self.unchanged),
+                *(job.family for job in self.jobs if job.file in self.unchanged_jobs),
+            ),
+            state=self.state,
+            problems=self.problems,
+            warnings=self.idle_overrides(),
+        )
+
+
+def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> ConfRoot:
+    """Read a conf root, or one compiled tree. Never raises for what is wrong with it: it is all in the result.
+
+    ``branch`` is used when the settings name none. With settings that cannot be read nothing is deployed, since every
+    conf's schedule may depend on them.
+    """
+    try:
+        is_there = stat.S_ISDIR(root.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        is_there = False
+    except (OSError, ValueError) as error:  # no right to look, or no path at all
+        problem = Fault(
+            "input", "", f"the conf root {str(root)[:200]!r} cannot be read: {error.args[-1]}", _CHECK_PLACE
+        )
+        return _unread(root, branch, (problem,), TreeState.UNREADABLE)
+    if not is_there:
+        remedy = "create it, or name another with --root or [chronon] conf_root"
+        missing = Fault("input", "", f"there is no conf root {root}", remedy)
+        return _unread(root, branch, (missing,), TreeState.EMPTY)
+    try:
+        settings = read_settings_file(root, environ=environ)
+    except Rejected as error:
+        said = branch_settings(root, environ=environ)
+        return _unread(root, branch, error.faults, TreeState.UNREADABLE, said=said)
+    if settings.branch is None and branch:
+        settings = settings.model_copy(update={"branch": branch})
+    problems: list[Fault] = []
+    try:
+        confs, bad_confs = read_confs(root, settings.environment, problems=problems)
+        jobs, bad_jobs = read_jobs(root, environ=environ, problems=problems)
+    except OSError as error:
+        problem = cannot_read(error, what=f"the conf root {root}")
+        return ConfRoot(root, settings, problems=(problem,), state=TreeState.UNREADABLE)
+    unchanged, unchanged_jobs = frozenset[ConfKey](), frozenset[str]()
+    if settings.base_root is not None and (settings.branch or settings.default_branch) != settings.default_branch:
+        base = _read_base(root, settings, environ, problems)
+        unchanged = frozenset(conf.key for conf in confs if base.holds(str(conf.key), conf.file, conf.raw))
+        unchanged_jobs = frozenset(job.file for job in jobs if base.holds(job.key, job.file, job.text.raw))
+    state = TreeState.UNREADABLE if problems else TreeState.WHOLE
+    if not (confs or bad_confs or jobs or bad_jobs or problems):
+        problems.append(_nothing_found(root))
+        state = TreeState.EMPTY
+    return ConfRoot(
+        root,
+        settings,
+        tuple(confs),
+        (*bad_confs, *bad_jobs),
+        tuple(problems),
+        environ,
+        state,
+        unchanged,
+        unchanged_jobs,
+        jobs=tuple(jobs),
+    )
+
+
+def _unread(
+    root: Path, branch: str | None, problems: tuple[Fault, ...], state: TreeState, *, said: Settings | None = None
+) -> ConfRoot:
+    """A root of which nobody knows the confs, and perhaps not the branch. ``said`` is what its settings say of branches."""
+    settings = said or Settings()
+    if settings.branch is None and branch:
+        settings = settings.model_copy(update={"branch": branch})
+    return ConfRoot(
+        root, settings, problems=problems, state=state, is_branch_known=said is not None or settings.branch is not None
+    )
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What ``base_root``, a checkout of the default branch, holds: documents by key and file, and what nobody can read."""
+
+    documents: Mapping[str, Any]
+    in_doubt: frozenset[str]
+    is_empty: bool
+
+    def holds(self, key: str, file: str, document: Any) -> bool:
+        """Whether a conf or job is left to the base: the same word for word, or nobody knows whether it differs (C24)."""
+        if self.is_empty:  # everything would be deployed, which nobody asked for
+            return True
+        return self.documents.get(key) == document or not self.in_doubt.isdisjoint((key, file))
+
+
+def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], problems: list[Fault]) -> _Base:
+    path = root / str(settings.base_root)
+    faults: list[Fault] = []
+    if path.resolve() == root.resolve():  # everything would be left to itself
+        fault = Fault("C24", "", "it is the conf root itself", "name a checkout of the default branch beside it")
+        problems.append(replace(fault, field=f"{SETTINGS_FILE} base_root"))
+        return _Base({}, frozenset(), is_empty=True)
+    confs, bad_confs = read_confs(path, settings.environment, problems=faults)
+    jobs, bad_jobs = read_jobs(path, environ=environ, problems=faults)
+    problems += [replace(fault, rule="C24", field=f"{SETTINGS_FILE} base_root") for fault in faults]
+    documents = {str(conf.key): conf.raw for conf in confs} | {job.key: job.text.raw for job in jobs}
+    if not documents:
+        problem, remedy = (
+            f"no conf and no job is in {path}",
+            "check the default branch out there, or leave base_root out",
+        )
+        problems.append(Fault("C24", f"{SETTINGS_FILE} base_root", problem, remedy))
+    in_doubt = frozenset(text for each in (*bad_confs, *bad_jobs) for text in (each.key, each.file))
+    return _Base(documents, in_doubt, is_empty=not documents or bool(faults))
+
+
+def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> tuple[str, str]:
+    """The branch of a conf root and its default branch, from the settings alone; those that cannot be read name none."""
+    try:
+        settings = read_settings_file(root, environ=environ)
+    except Rejected:
+        settings = branch_settings(root, environ=environ) or Settings()
+    return settings.branch or branch or settings.default_branch, settings.default_branch
+
+
+def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Verdict:
+    """Reject a conf whose own settings name a catalog or runner that cannot be built."""
+    if isinstance(verdict, ConfPlan) and "airflow" in (verdict.conf.meta.custom_json or ""):
+        faults = backend_faults(verdict.settings, environ)
+        return RejectedConf(key, verdict.conf.file, faults) if faults else verdict
+    if isinstance(verdict, JobPlan):
+        faults = runner_faults(verdict.settings, environ)
+        return RejectedConf(key, verdict.file, faults) if faults else verdict
+    return verdict
+
+
+def _nothing_found(root: Path) -> Fault:
+    older = " (production/, of the older dialect, is not read yet)" if (root / "production").is_dir() else ""
+    return Fault(
+        "input",
+        "",
+        f"the conf root {root} holds no compiled confs and no jobs{older}",
+        "put the output of zipline compile into compiled/, or job files into jobs/<team>/",
+    )

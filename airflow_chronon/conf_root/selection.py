@@ -1,0 +1,71 @@
+"""Picking confs and jobs by what people type: a DAG id, ``type/name``, a name or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from airflow_chronon.conf_root.root import ConfRoot
+from airflow_chronon.core.confs.resolve import ConfPlan, OtherEnvironment, RejectedConf
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import Verdict
+from airflow_chronon.errors import ChrononError, Fault, Rejected
+
+
+def select(verdicts: Mapping[str, Verdict], wanted: Sequence[str], root: Path) -> dict[str, Verdict]:
+    """The verdicts that ``wanted`` names, all of them when it names none. Raises ``ChrononError`` for an unknown one."""
+    if not wanted:
+        return dict(verdicts)
+    return {key: verdicts[key] for text in wanted for key in (_key(verdicts, text, root),)}
+
+
+def select_job(root: ConfRoot, wanted: str) -> JobPlan:
+    """The plan of one job. Raises ``ChrononError`` when its file is bad, or there is no such job."""
+    verdicts = {key: verdict for key, verdict in root.judge().items() if key.startswith("job/")}
+    if not verdicts and root.problems:
+        raise Rejected(root.problems)
+    key, verdict = next(iter(select(verdicts, [wanted], root.path).items()))
+    if isinstance(verdict, RejectedConf):
+        raise Rejected(verdict.faults, conf=key)
+    assert isinstance(verdict, JobPlan)
+    return verdict
+
+
+def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
+    if text in verdicts:
+        return text
+    by_name: dict[str, list[str]] = {}
+    for key, verdict in verdicts.items():
+        aliases = {key.partition("/")[2], _file(verdict), str(root / _file(verdict))}
+        if isinstance(verdict, ConfPlan | JobPlan):
+            aliases.add(verdict.dag_id)
+        if key.startswith("job/"):
+            file = Path(_file(verdict))
+            named = f"{file.parent.name}.{file.stem}"
+            aliases |= {file.stem, named, f"job/{named}"}
+        for alias in aliases:
+            by_name.setdefault(alias, []).append(key)
+    found = by_name.get(text) or by_name.get(str(Path(text))) or _by_path(verdicts, Path(text), root)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ChrononError(
+            Fault("input", "CONF", f"{text!r} is the name of {' and of '.join(found)}", "write type/name")
+        )
+    near = get_close_matches(text, [*verdicts, *by_name], n=3, cutoff=0.5)
+    remedy = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else f"what is there is listed by airflow-chronon check --root {root}"
+    )
+    raise ChrononError(Fault("input", "CONF", f"no conf is called {text!r}", remedy))
+
+
+def _by_path(verdicts: Mapping[str, Verdict], path: Path, root: Path) -> list[str]:
+    """The conf whose file it is, however the path is written."""
+    return [key for key, verdict in verdicts.items() if (root / _file(verdict)).resolve() == path.resolve()]
+
+
+def _file(verdict: Verdict) -> str:
+    return verdict.conf.file if isinstance(verdict, ConfPlan | OtherEnvironment) else verdict.file

@@ -1,0 +1,1 @@
+"""Compiled Chronon confs: from documents to plans."""

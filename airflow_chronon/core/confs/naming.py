@@ -1,0 +1,77 @@
+"""DAG ids and tags: the same conf always gets the same id, and two confs never share one (C24, C26)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from airflow_chronon.core.confs.conf import Conf, ConfKey
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.schedules.modes import Mode
+
+MAX_LENGTH = 250  #: Airflow's limit on a DAG id
+MAX_TAG_LENGTH = 100  #: Airflow's limit on a tag
+
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_ILLEGAL_IN_RUN_ID = re.compile(r"[^A-Za-z0-9_.~:+-]")
+
+
+def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default_branch: str) -> str:
+    """The id of a conf version's DAG: ``type.name__version``, with ``branch--`` in front off the default branch.
+
+    ``name`` is the conf's without its version. What does not fit in :data:`MAX_LENGTH` characters of ``[A-Za-z0-9_.-]``, or
+    does not survive, is shortened and told apart by eight hex digits; the version stays at the end.
+    """
+    kind, tail = key.conf_type.value, f"__{version}" if version else ""
+    prefix = "" if branch == default_branch else f"{branch}--"
+    return legal_id(f"{prefix}{kind}.{name}", tail, unique=(branch, kind, key.name))
+
+
+def job_dag_id(*, name: str, version: str, branch: str, default_branch: str) -> str:
+    """The id of a job version's DAG, ``job.team.name__version``, shortened as that of a conf; ``name`` is ``team.name``."""
+    tail, prefix = f"__{version}", "" if branch == default_branch else f"{branch}--"
+    return legal_id(f"{prefix}job.{name}", tail, unique=(branch, "job", name + tail))
+
+
+def legal_id(head: str, tail: str = "", *, unique: tuple[str, ...]) -> str:
+    """An id that Airflow takes; ``unique`` is what the eight hex digits tell apart when ``head`` and ``tail`` must change."""
+    if len(head) + len(tail) <= MAX_LENGTH and not _ILLEGAL.search(head + tail):
+        return head + tail
+    digest = hashlib.sha256("\n".join(unique).encode()).hexdigest()[:8]
+    head, tail = _ILLEGAL.sub("_", head), _ILLEGAL.sub("_", tail)[:100]
+    return f"{head[: MAX_LENGTH - len(tail) - 9]}_{digest}{tail}"
+
+
+def id_stem(key: str, *, branch: str, default_branch: str) -> str:
+    """How the DAG ids of a file begin of which only ``type/name`` is known, its version and digits left open."""
+    prefix = "" if branch == default_branch else f"{branch}--"
+    return _ILLEGAL.sub("_", prefix + key.replace("/", ".", 1))[: MAX_LENGTH - 109]
+
+
+def in_run_id(partition_key: str) -> str:
+    """A partition key as it may stand in a run id: Airflow takes neither the slash nor the space of some formats."""
+    return _ILLEGAL_IN_RUN_ID.sub("_", partition_key)
+
+
+def tags(conf: Conf, *, grid: PartitionGrid, modes: tuple[Mode, ...], branch: str) -> tuple[str, ...]:
+    """What people filter by in the UI; sorted, so that an unchanged conf stays unchanged."""
+    found = {"chronon", f"type:{conf.key.conf_type.value}", f"branch:{branch}", f"grid:{grid}"}
+    if conf.meta.team:
+        found.add(f"team:{conf.meta.team}")
+    if conf.version:
+        found.add(f"version:{conf.version}")
+    if conf.is_online:
+        found.add("online")
+    if not modes:
+        found.add("unscheduled")
+    return _in_order(found)
+
+
+def job_tags(*, team: str, version: str, branch: str, is_scheduled: bool) -> tuple[str, ...]:
+    """The tags of a job: those of a conf, without a grid."""
+    found = {"chronon", "type:job", f"branch:{branch}", f"team:{team}", f"version:{version}"}
+    return _in_order(found if is_scheduled else {*found, "unscheduled"})
+
+
+def _in_order(found: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(tag[:MAX_TAG_LENGTH] for tag in found))

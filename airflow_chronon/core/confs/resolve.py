@@ -1,0 +1,292 @@
+"""From a tree of confs to plans: what is deployed, what is rejected and why."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow
+from airflow_chronon.core.confs.conf import Conf, ConfKey, schedule_faults, schedules_of
+from airflow_chronon.core.confs.cycles import find_cycles
+from airflow_chronon.core.confs.documents import ConfType
+from airflow_chronon.core.confs.naming import dag_id, tags
+from airflow_chronon.core.confs.references import Resolver
+from airflow_chronon.core.confs.sources import modes_with_dependencies
+from airflow_chronon.core.confs.tree import ConfTree
+from airflow_chronon.core.partitions.labels import PartitionSpec
+from airflow_chronon.core.partitions.parse import read_bound
+from airflow_chronon.core.schedules.chronon import CronSchedule
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, Run, RunSchedule
+from airflow_chronon.core.settings.model import ConfSettings, Covers, Settings
+from airflow_chronon.core.settings.yaml import read_conf_settings
+from airflow_chronon.core.waits.dependencies import TableDependency, Wait, merged
+from airflow_chronon.errors import ChrononError, Fault, Rejected
+
+
+@dataclass(frozen=True)
+class ConfPlan:
+    """A conf that is good to run: its schedule, what each mode reads, and the settings that hold for it."""
+
+    conf: Conf
+    dag_id: str
+    tags: tuple[str, ...]
+    spec: PartitionSpec
+    runs: RunSchedule
+    dependencies: Mapping[Mode, tuple[TableDependency, ...]]  #: for every mode that a replay may run
+    settings: ConfSettings
+    producers: tuple[ConfKey, ...] = ()  #: the confs whose tables it reads
+    warnings: tuple[Fault, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """``type/name``."""
+        return str(self.conf.key)
+
+    @property
+    def family(self) -> str:
+        """What all versions of the conf have in common."""
+        return f"{self.conf.key.conf_type.value}/{self.conf.name_without_version}"
+
+    @property
+    def file(self) -> str:
+        return self.conf.file
+
+    @property
+    def table(self) -> str:
+        """The table that it writes."""
+        return self.conf.table
+
+    @property
+    def team(self) -> str:
+        return self.conf.meta.team
+
+    @property
+    def intervals(self) -> RunSchedule:
+        """Its schedule, as a schedule of intervals."""
+        return self.runs
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The scheduled modes."""
+        return tuple(self.runs.modes)
+
+    def waits(self, run: Run) -> dict[Mode, tuple[Wait, ...]]:
+        """What each mode of a run waits for."""
+        return {mode: self.mode_waits(mode, of.window) for mode, of in run.modes.items()}
+
+    def mode_waits(self, mode: Mode, window: TimeWindow) -> tuple[Wait, ...]:
+        """What one mode over one window waits for, one wait per table."""
+        found = (d.waits(window.start, window.end, grid=self.spec.grid) for d in self.dependencies[mode])
+        return merged(wait for waits in found for wait in waits)
+
+
+@dataclass(frozen=True)
+class RejectedConf:
+    """A conf that breaks rules; it counts as present (C23)."""
+
+    key: str  #: ``type/name``, or the file when no name could be read
+    file: str
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True)
+class OtherEnvironment:
+    """A conf that is not deployed here (C12)."""
+
+    conf: Conf
+
+
+ConfVerdict: TypeAlias = ConfPlan | RejectedConf | OtherEnvironment
+
+
+@dataclass
+class _Draft:
+    """What is known of one conf while its faults are collected."""
+
+    conf: Conf
+    resolver: Resolver
+    modes: Mapping[Mode, CronSchedule]
+    dependencies: Mapping[Mode, tuple[TableDependency, ...]]
+    faults: list[Fault]
+
+
+def resolve(
+    tree: ConfTree, settings: Settings, *, branch: str = "main", wanted: str | None = None
+) -> dict[str, ConfVerdict]:
+    """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it.
+
+    With ``wanted``, a DAG id, only the confs of that id are judged, and cycles through other confs are not looked
+    for: a task starts, and its DAG was good when it was parsed.
+    """
+    confs = tree.confs.items()
+    judged = {key: conf for key, conf in confs if wanted is None or _dag_id(conf, settings, branch) == wanted}
+    drafts = {key: _guarded_draft(conf, tree) for key, conf in judged.items()}
+    reads = {
+        key: tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges if not edge.looks_back))
+        for key, draft in drafts.items()
+    }
+    for key, cycle in find_cycles(reads).items():
+        path = " reads ".join(str(step) for step in (*cycle, key))
+        remedy = "let one of them read earlier partitions (a lag), or cut the cycle"
+        drafts[key].faults.append(Fault("C15", "", f"a cycle that no partition can start: {path}", remedy))
+    verdicts: dict[str, ConfVerdict] = {}
+    for key, draft in drafts.items():
+        conf = draft.conf
+        if not conf.runs_in(tree.environment):
+            verdicts[str(key)] = OtherEnvironment(conf)
+            continue
+        try:
+            verdicts[str(key)] = _plan(draft, tree, settings, branch)
+        except Rejected as error:
+            verdicts[str(key)] = RejectedConf(str(key), conf.file, error.faults)
+        except Exception as error:  # what nobody foresaw in one conf must not cost the others
+            verdicts[str(key)] = RejectedConf(str(key), conf.file, (unforeseen(error),))
+    return _without_shared_ids(verdicts)
+
+
+def unforeseen(error: Exception) -> Fault:
+    """The fault of a conf that nobody foresaw."""
+    return Fault("input", "", f"it cannot be judged: {type(error).__name__}: {error}", "report this with the conf")
+
+
+def _guarded_draft(conf: Conf, tree: ConfTree) -> _Draft:
+    try:
+        return _draft(conf, tree)
+    except Exception as error:  # as in resolve()
+        return _Draft(conf, Resolver(conf, tree), {}, {}, [unforeseen(error)])
+
+
+def _draft(conf: Conf, tree: ConfTree) -> _Draft:
+    resolver = Resolver(conf, tree)
+    draft = _Draft(conf, resolver, {}, {}, [])
+    try:
+        grid = conf.spec.grid
+    except ChrononError as error:
+        draft.faults.append(error.fault)
+        draft.faults += [fault for fault in schedule_faults(conf) if fault not in draft.faults]
+        return draft
+    try:
+        draft.modes = schedules_of(conf)
+    except Rejected as error:
+        draft.faults += error.faults
+    runnable = tuple(draft.modes) or (Mode.BACKFILL,)
+    draft.dependencies = modes_with_dependencies(resolver, runnable)
+    draft.faults += resolver.faults
+    if conf.key.conf_type is not ConfType.JOIN:
+        for dependency in draft.dependencies.get(Mode.BACKFILL, ()):
+            if dependency.spec and dependency.reach and dependency.reach % dependency.spec.grid.interval:
+                uneven = f"the range does not begin on a partition of {dependency.spec.grid}"
+                problem = f"{dependency.table}: {uneven}: every partition it touches is read"
+                resolver.warnings.append(
+                    Fault("C16", dependency.field, problem, f"use multiples of {grid} where it can be")
+                )
+    return draft
+
+
+def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> ConfPlan:
+    conf, faults = draft.conf, draft.faults
+    own = _own_settings(conf, faults)
+    if faults and not draft.dependencies:
+        raise Rejected(faults, conf=str(conf.key))  # the grid itself is bad: nothing else can be judged
+    modes = tuple(draft.modes)
+    conf_tags = tags(conf, grid=conf.spec.grid, modes=modes, branch=branch)
+    effective = settings.for_conf(str(conf.key), conf_tags, own)
+    catch_up = _catch_up(conf, effective, faults)
+    if faults:
+        raise Rejected(faults, conf=str(conf.key))
+    schedules = {}
+    for mode, schedule in draft.modes.items():
+        newest = mode is not Mode.BACKFILL or conf.writes_only_newest or effective.covers is Covers.NEWEST
+        schedules[mode] = ModeSchedule(schedule, newest)
+    enabled = schedules if effective.enabled else {}
+    dependencies = draft.dependencies
+    if effective.lookback is not None:
+        dependencies = {
+            mode: tuple(replace(dependency, policy=effective.lookback) for dependency in found)
+            for mode, found in dependencies.items()
+        }
+    return ConfPlan(
+        conf,
+        _dag_id(conf, settings, branch),
+        tags(conf, grid=conf.spec.grid, modes=tuple(enabled), branch=branch),
+        conf.spec,
+        RunSchedule(conf.spec, enabled, catch_up, tuple(dependencies)),
+        dependencies,
+        effective,
+        tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
+        (*draft.resolver.warnings, *_shared_table(conf, tree)),
+    )
+
+
+def _dag_id(conf: Conf, settings: Settings, branch: str) -> str:
+    name, version = conf.name_without_version, conf.version
+    return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=settings.default_branch)
+
+
+def _shared_table(conf: Conf, tree: ConfTree) -> Iterable[Fault]:
+    others = [str(other.key) for other in tree.producers.writers(conf.table) if other.key != conf.key]
+    if others:
+        problem = f"{' and '.join(others)} writes the table {conf.table} too"
+        yield Fault(
+            "C28", "metaData.name", problem, "rename one of them: two writers of one table overwrite each other"
+        )
+
+
+def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
+    """What the conf says of itself under ``customJson.airflow``."""
+    try:
+        custom: Any = json.loads(conf.meta.custom_json or "{}")
+        raw = custom.get("airflow") if isinstance(custom, dict) else None
+        return None if raw is None else read_conf_settings(raw, conf=str(conf.key))
+    except (ValueError, RecursionError) as error:
+        if "airflow" in (conf.meta.custom_json or "") and conf.key.conf_type is not ConfType.STAGING_QUERY:
+            problem = f"it is no JSON, so the settings in it are not known: {error}"
+            faults.append(Fault("settings", "metaData.customJson", problem[:300], "compile it again"))
+        return None  # a staging query's reader says so; without settings nobody else reads it
+    except Rejected as error:
+        faults += [fault.under("metaData.customJson.airflow") for fault in error.faults]
+        return None
+
+
+def _catch_up(conf: Conf, settings: ConfSettings, faults: list[Fault]) -> CatchUp:
+    def bound(name: str) -> Instant | None:
+        text = getattr(settings, name)
+        if text is None:
+            return None
+        try:
+            return read_bound(text, conf.spec, field=name)
+        except ChrononError as error:
+            faults.append(replace(error.fault, rule="C29"))
+            return None
+
+    found = CatchUp(
+        settings.catchup, settings.max_catchup_runs, bound("skip_to_date"), bound("start_date"), bound("end_date")
+    )
+    if found.enabled and settings.start_date is None:
+        faults.append(Fault("C29", "catchup", "catch-up needs to know where the schedule begins", "set start_date"))
+    if found.start is not None and found.end is not None and found.end <= found.start:
+        problem = f"end_date {settings.end_date!r} leaves no partition after start_date {settings.start_date!r}"
+        faults.append(Fault("C29", "end_date", problem, "set a later end_date"))
+    return found
+
+
+def _without_shared_ids(verdicts: dict[str, ConfVerdict]) -> dict[str, ConfVerdict]:
+    """Reject every conf whose DAG id another conf of the tree has too: neither may win by chance (C26)."""
+    holders: dict[str, list[str]] = defaultdict(list)
+    for key, verdict in verdicts.items():
+        if isinstance(verdict, ConfPlan):
+            holders[verdict.dag_id].append(key)
+    for shared, keys in holders.items():
+        for key in keys if len(keys) > 1 else ():
+            verdict = verdicts[key]
+            assert isinstance(verdict, ConfPlan)
+            others = " and ".join(other for other in keys if other != key)
+            fault = Fault(
+                "C26", "metaData.name", f"its DAG id {shared!r} is also that of {others}", "rename one of them"
+            )
+            verdicts[key] = RejectedConf(key, verdict.conf.file, (fault,))
+    return verdicts

@@ -1,0 +1,1 @@
+"""Plans and runs as text for people and as JSON for programs."""

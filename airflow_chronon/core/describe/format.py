@@ -1,0 +1,54 @@
+"""Runs and waits in words, for task logs and DAG pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_chronon.core.calendar.instants import iso
+from airflow_chronon.core.runs.intervals_request import JobWindow
+from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.core.waits.dependencies import Wait
+
+NO_WINDOW = "a manual run without a partition: no window, nothing is waited for"
+
+
+def run_in_words(run: Run | None, schedule: RunSchedule) -> str:
+    """What a run is for: its window and what each mode writes."""
+    if run is None:
+        return NO_WINDOW
+    modes = "; ".join(
+        f"{mode.value} writes {span(schedule.spec.labels(of.window.start, of.window.end))}"
+        for mode, of in run.modes.items()
+    )
+    return f"partition {schedule.key_of(run)}, window {run.window}: {modes}"
+
+
+def job_window_in_words(asked: JobWindow | None) -> str:
+    """What a run of a job is for."""
+    if asked is None:
+        return "a manual run without a window: no window variable is set"
+    bare = ": its interval, neither moved nor widened, since the job has no schedule" if asked.is_bare else ""
+    return f"logical date {iso(asked.logical_date)}, window {asked.window}{bare}"
+
+
+def wait_in_words(wait: Wait) -> str:
+    """What one wait needs."""
+    if wait.expression is not None:
+        return f"{wait.table} until {wait.expression}"
+    if wait.until is not None:
+        return f"{wait.table} until its newest {wait.column} is at least {iso(wait.until)}"
+    sub = f" with {', '.join(wait.sub)}" if wait.sub else ""
+    back = f", lookback {wait.lookback} ({wait.policy.value})" if wait.lookback else ""
+    return f"{wait.table} {wait.column}={span(wait.labels)}{sub}{back}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: ``1 run``, ``2 runs``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def span(labels: Sequence[str]) -> str:
+    """A few labels, or the first, the last and how many."""
+    if len(labels) <= 2:
+        return ", ".join(labels)
+    return f"{labels[0]} … {labels[-1]} ({len(labels)})"

@@ -1,0 +1,1 @@
+"""Job files: from documents to plans."""

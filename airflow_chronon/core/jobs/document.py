@@ -1,0 +1,143 @@
+"""The job file: what ``jobs/<team>/<name>.yaml`` may say, and its schedule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+from airflow_chronon.core.calendar.instants import Instant, parse_instant
+from airflow_chronon.core.settings.environment import VARIABLE
+from airflow_chronon.core.settings.model import MAX_INTEGER, OnRetire, RunnerSettings, TaskDefaults
+from airflow_chronon.core.settings.yaml import StrictText, read_strictly
+from airflow_chronon.errors import ChrononError, Fault, Rejected
+
+_VERSION = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_T = TypeVar("_T")
+
+
+def _instant(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # YAML reads an unquoted 20260101 as a number
+    try:
+        return parse_instant(value)
+    except (ValueError, TypeError, AttributeError):
+        raise ValueError("an instant is text such as 2026-01-15 or 2026-01-15T03:00:00Z, of 1970 to 2199") from None
+
+
+def _version(value: Any) -> Any:
+    if isinstance(value, str | int) and not isinstance(value, bool) and _VERSION.fullmatch(str(value)):
+        return str(value)
+    raise ValueError("a version is a whole number, or text of letters, digits, dots, dashes and underscores")
+
+
+def _variable(value: Any) -> Any:
+    if isinstance(value, str) and VARIABLE.fullmatch(value):
+        return value
+    raise ValueError("a variable's name is text without =")
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, str) and "\0" not in value:
+        return value
+    raise ValueError("write text, in quotes where it looks like a number or a date")
+
+
+#: Seconds since the epoch, written as ISO-8601; without an offset it is UTC.
+InstantText: TypeAlias = Annotated[Instant, BeforeValidator(_instant)]
+_Limit: TypeAlias = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class ScheduleDocument(_Strict):
+    """The section ``schedule``: Hopsworks' fields by their names in its Python API (H2, H3, H8 to H15)."""
+
+    cron_expression: StrictStr
+    start_time: InstantText | None = None
+    end_time: InstantText | None = None
+    start_time_offset_seconds: StrictInt | None = None
+    end_time_offset_seconds: StrictInt | None = None  #: accepted and ignored (H2)
+    lookback_seconds: StrictInt | None = None
+    catchup: StrictBool = False
+    max_active_runs: _Limit = 1
+    max_catchup_runs: _Limit | None = None
+    skip_to_date: InstantText | None = None
+    enabled: StrictBool = True
+
+
+class JobDocument(_Strict):
+    """One job file. Without ``schedule`` the job runs by hand only."""
+
+    version: Annotated[str, BeforeValidator(_version)]
+    runner: RunnerSettings | None = None
+    env: Mapping[Annotated[str, BeforeValidator(_variable)], Annotated[str, BeforeValidator(_text)]] = Field(
+        default_factory=dict, repr=False
+    )
+    schedule: ScheduleDocument | None = None
+    legacy_start_time_arg: StrictBool = False  #: H6
+    retries: Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER)] | None = None
+    owner: StrictStr | None = None
+    task_defaults: TaskDefaults | None = None
+    max_pending_runs: _Limit | None = None
+    on_retire: OnRetire | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job file that could be read."""
+
+    team: str
+    name: str  #: the file's name
+    file: str
+    document: JobDocument
+    text: StrictText
+
+    @property
+    def key(self) -> str:
+        return job_key(self.team, self.name, self.document.version)
+
+    @property
+    def family(self) -> str:
+        """What all versions of the job have in common."""
+        return f"job/{self.team}.{self.name}"
+
+    def at(self, key: str, build: Callable[[], _T], faults: list[Fault]) -> _T | None:
+        """Run ``build``; the fault that it raises is put to ``faults``, where the key of the schedule stands."""
+        try:
+            return build()
+        except ChrononError as error:
+            faults.append(self.placed(error.fault, key))
+            return None
+
+    def placed(self, fault: Fault, key: str = "") -> Fault:
+        """A fault of the section ``schedule`` with the line and the path of its key, or of the fault's own."""
+        where = self.text.where(("schedule", key or fault.field))
+        return Fault(fault.rule, where, fault.message, fault.remedy)
+
+
+def job_key(team: str, name: str, version: object) -> str:
+    """What a job is known by: ``job/team.name__version``; without the tail when the version is not known."""
+    is_version = isinstance(version, str | int) and not isinstance(version, bool) and _VERSION.fullmatch(str(version))
+    return f"job/{team}.{name}__{version}" if is_version else f"job/{team}.{name}"
+
+
+def read_job(text: str, *, team: str, name: str, file: str, environ: Mapping[str, str]) -> Job:
+    """Read a job file. Raises :class:`Rejected` with every fault, its line included; ``conf`` is the job's key."""
+    try:
+        strict = read_strictly(text, file=file, environ=environ)
+    except Rejected as error:
+        raise Rejected(error.faults, conf=job_key(team, name, None)) from None
+    if strict.raw is None:
+        problem = "the file is empty"
+        raise Rejected(
+            [Fault("settings", "", problem, "write version: 1 and a runner")], conf=job_key(team, name, None)
+        )
+    version = strict.raw.get("version") if isinstance(strict.raw, Mapping) else None
+    document = strict.checked(JobDocument, file=job_key(team, name, version))
+    return Job(team, name, file, document, strict)

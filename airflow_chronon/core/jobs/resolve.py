@@ -1,0 +1,200 @@
+"""From job files to plans: what is deployed, what is rejected and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_chronon.core.calendar.cron import Cron
+from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
+from airflow_chronon.core.calendar.quartz import read_cron
+from airflow_chronon.core.confs.naming import job_dag_id, job_tags
+from airflow_chronon.core.confs.resolve import RejectedConf, unforeseen
+from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
+from airflow_chronon.core.schedules.intervals import JobSchedule, schedule_faults
+from airflow_chronon.core.schedules.partitioned import CatchUp
+from airflow_chronon.core.settings.model import ConfSettings, Pause, RunnerSettings, Settings
+from airflow_chronon.errors import Fault, Rejected
+
+RUNNER = "command"  #: the kind of runner that starts jobs
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """A job that is good to run: its schedule, its environment, and the settings that hold for it."""
+
+    job: Job
+    dag_id: str
+    tags: tuple[str, ...]
+    schedule: JobSchedule | None  #: None: it runs by hand only
+    settings: ConfSettings  #: runner, ``max_active_runs`` and ``max_pending_runs`` included
+    warnings: tuple[Fault, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """``job/team.name__version``."""
+        return self.job.key
+
+    @property
+    def family(self) -> str:
+        """What all versions of the job have in common: ``job/team.name``."""
+        return self.job.family
+
+    @property
+    def file(self) -> str:
+        return self.job.file
+
+    @property
+    def table(self) -> str:
+        """A job has no table."""
+        return ""
+
+    @property
+    def team(self) -> str:
+        return self.job.team
+
+    @property
+    def intervals(self) -> JobSchedule | None:
+        """Its schedule, as a schedule of intervals."""
+        return self.schedule
+
+    @property
+    def version(self) -> str:
+        return self.job.document.version
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The job's own variables (H5), ``${NAME}`` not yet filled in: that is done where the job is started."""
+        return self.job.document.env
+
+
+def resolve_jobs(
+    jobs: Iterable[Job], settings: Settings, *, branch: str = "main", wanted: str | None = None
+) -> dict[str, JobPlan | RejectedConf]:
+    """Judge every job; keys are ``job/team.name__version``. One bad job never touches another's verdict.
+
+    With ``wanted``, a DAG id, only those of that id.
+    """
+    named: dict[str, list[Job]] = defaultdict(list)
+    for job in jobs:
+        named[_dag_id(job, settings, branch)].append(job)
+    verdicts: dict[str, JobPlan | RejectedConf] = {}
+    for dag_id, same in named.items():
+        for job in same if wanted in (None, dag_id) else ():
+            others = [other for other in same if other is not job]
+            key = job.key if job.key not in verdicts else job.file
+            verdicts[key] = _shared(job, dag_id, others) if others else _judge(job, settings, branch)
+    return verdicts
+
+
+def _shared(job: Job, dag_id: str, others: list[Job]) -> RejectedConf:
+    """Neither of two jobs with one DAG id may win by chance (C26)."""
+    files = " and ".join(other.file for other in others)
+    fault = Fault("C26", "", f"its DAG id {dag_id!r} is also that of {files}", "rename one of the files")
+    return RejectedConf(job.key, job.file, (fault,))
+
+
+def _judge(job: Job, settings: Settings, branch: str) -> JobPlan | RejectedConf:
+    try:
+        return _plan(job, settings, branch)
+    except Rejected as error:
+        return RejectedConf(job.key, job.file, error.faults)
+    except Exception as error:  # what nobody foresaw in one job must not cost the others
+        return RejectedConf(job.key, job.file, (unforeseen(error),))
+
+
+def _plan(job: Job, settings: Settings, branch: str) -> JobPlan:
+    document, faults = job.document, list[Fault]()
+    scheduled = document.schedule is not None
+    tags = job_tags(team=job.team, version=document.version, branch=branch, is_scheduled=scheduled)
+    effective = settings.for_conf(job.key, tags, own_settings(document))
+    effective = effective.model_copy(update={"runner": _runner(effective.runner, faults)})
+    schedule = None if document.schedule is None else _schedule(job, document.schedule, effective, faults)
+    if faults:
+        raise Rejected(faults, conf=job.key)
+    is_on = schedule is not None and schedule.enabled
+    return JobPlan(
+        job,
+        _dag_id(job, settings, branch),
+        job_tags(team=job.team, version=document.version, branch=branch, is_scheduled=is_on),
+        schedule,
+        effective,
+        tuple(_warnings(job, schedule)),
+    )
+
+
+def _dag_id(job: Job, settings: Settings, branch: str) -> str:
+    name, version = f"{job.team}.{job.name}", job.document.version
+    return job_dag_id(name=name, version=version, branch=branch, default_branch=settings.default_branch)
+
+
+def own_settings(document: JobDocument) -> ConfSettings:
+    """What the job file says, in the words of the settings, for overrides to be laid over.
+
+    The schedule's keys are all given, so that the catch-up and the dates which the settings have for partitions do not
+    reach jobs; ``enabled`` only where the file gives it, so that a deployment can be switched off as a whole.
+    """
+    own: dict[str, Any] = {"pause": Pause.ALLOW}  # H14
+    for name in ("runner", "retries", "owner", "task_defaults", "max_pending_runs", "on_retire"):
+        if (value := getattr(document, name)) is not None:
+            own[name] = value
+    schedule = document.schedule
+    for name in ("catchup", "max_active_runs", "max_catchup_runs"):
+        own[name] = getattr(schedule, name, ScheduleDocument.model_fields[name].default)
+    for name, key in (("start_date", "start_time"), ("end_date", "end_time"), ("skip_to_date", "skip_to_date")):
+        instant = getattr(schedule, key, None)
+        own[name] = None if instant is None else iso(instant)
+    if schedule is not None and "enabled" in schedule.model_fields_set:
+        own["enabled"] = schedule.enabled
+    return ConfSettings.model_construct(**own)
+
+
+def _runner(runner: RunnerSettings, faults: list[Fault]) -> RunnerSettings:
+    """A job is started by its own command: it has no conf that another kind of runner could read."""
+    given = runner.model_dump(exclude_unset=True)
+    kind, argv = given.get("kind", RUNNER), given.get("argv")
+    if kind != RUNNER or not argv:
+        problem = f"a job cannot be started by the runner kind {kind!r}" if kind != RUNNER else "the job has no command"
+        remedy = f'write runner: {{kind: {RUNNER}, argv: ["program", "--option", "value"]}}'
+        faults.append(Fault("settings", "runner", problem, remedy))
+    return RunnerSettings.model_validate({**given, "kind": kind})
+
+
+def _schedule(job: Job, written: ScheduleDocument, settings: ConfSettings, faults: list[Fault]) -> JobSchedule | None:
+    cron: Cron | None = job.at("cron_expression", lambda: read_cron(written.cron_expression), faults)
+    offset, lookback = written.start_time_offset_seconds or 0, written.lookback_seconds
+    faults += [job.placed(fault) for fault in schedule_faults(offset, lookback)]
+    start, end, skip_to = (_bound(settings, name, faults) for name in ("start_date", "end_date", "skip_to_date"))
+    if settings.catchup and settings.start_date is None:
+        problem = "catch-up needs to know where the schedule begins"
+        faults.append(job.placed(Fault("H15", "catchup", problem, "set start_time")))
+    if faults or cron is None:
+        return None
+    catch_up = CatchUp(settings.catchup, settings.max_catchup_runs, skip_to, start, end)
+    return JobSchedule(cron, catch_up, offset, lookback, settings.enabled)
+
+
+def _bound(settings: ConfSettings, name: str, faults: list[Fault]) -> Instant | None:
+    text = getattr(settings, name)
+    try:
+        return None if text is None else parse_instant(text)
+    except ValueError:
+        remedy = "write an instant such as 2026-01-15 or 2026-01-15T03:00:00Z in the override: a job has no partitions"
+        faults.append(Fault("H15", name, f"{text!r} is no instant", remedy))
+        return None
+
+
+def _warnings(job: Job, schedule: JobSchedule | None) -> Iterable[Fault]:
+    written = job.document.schedule
+    if schedule is None or written is None:
+        return
+    if written.end_time_offset_seconds is not None:
+        problem = "end_time_offset_seconds is ignored: a window ends one interval after it starts"
+        yield job.placed(Fault("H2", "end_time_offset_seconds", problem, "leave it out"))
+    start, end = schedule.catch_up.start, schedule.catch_up.end
+    first = None if start is None else schedule.cron.first_at_or_after(start + 1)
+    if end is not None and first is not None and end < first:
+        problem = f"it never fires: its end {iso(end)} lies before its first fire {iso(first)}"
+        yield job.placed(Fault("H15", "end_time", problem, "set a later end_time"))

@@ -1,0 +1,1 @@
+"""Partition grids, and how their partitions are written and read."""

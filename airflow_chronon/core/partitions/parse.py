@@ -1,0 +1,132 @@
+"""Partitions as people type them (C27, C29)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+
+from airflow_chronon.core.calendar.instants import (
+    DAY,
+    SCHEDULABLE,
+    Instant,
+    TimeWindow,
+    from_datetime,
+    iso,
+    parse_instant,
+)
+from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionSpec
+from airflow_chronon.errors import ChrononError, Fault
+
+_DATE = r"(?P<year>[0-9]{4})(?P<sign>[-/])(?P<month>[0-9]{1,2})(?P=sign)(?P<day>[0-9]{1,2})"
+_HOUR, _CLOCK = r"(?P<hour>[0-9]{1,2})", r"(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2}))?)?"
+_SHAPES = tuple(
+    re.compile(shape)
+    for shape in (
+        _DATE,
+        _DATE + " +" + _HOUR + _CLOCK,
+        _DATE.replace("[-/]", "-") + "T" + _HOUR + _CLOCK,
+        _DATE.replace("[-/]", "-") + "-" + _HOUR + r"(?:[-:](?P<minute>[0-9]{1,2}))?",
+    )
+)
+_REMEDY = "write it like 2026-01-15, 2026-01-15-03-00 or '2026-01-15 03:00'"
+
+
+class IllegalPartition(ChrononError):
+    """A partition that nobody can mean: misspelled, off the grid, inverted, or not closed yet."""
+
+
+def _refused(field: str, problem: str, remedy: str) -> IllegalPartition:
+    return IllegalPartition(Fault("C27", field, problem, remedy))
+
+
+def read_start(text: str, spec: PartitionSpec, *, field: str = "start_ds") -> Instant:
+    """The start of the first partition that ``text`` means. A day on a non-legacy grid is floored to the grid."""
+    instant, is_day = _read(text, spec, field)
+    return spec.grid.floor(instant) if is_day else _on_grid(instant, text, spec, field)
+
+
+def read_end(text: str, spec: PartitionSpec, *, field: str = "end_ds") -> Instant:
+    """The start of the last partition that ``text`` means, inclusive. A day on a non-legacy grid means its last partition."""
+    instant, is_day = _read(text, spec, field)
+    return spec.grid.floor(instant + DAY - 1) if is_day else _on_grid(instant, text, spec, field)
+
+
+def read_span(start: str, end: str, spec: PartitionSpec) -> TimeWindow:
+    """The window of the partitions from ``start`` to ``end``, both inclusive, whether or not they have closed.
+
+    Raises :class:`IllegalPartition` for a range that is inverted.
+    """
+    first, last = read_start(start, spec), read_end(end, spec)
+    (typed_first, from_day), (typed_last, to_day) = _read(start, spec, "start_ds"), _read(end, spec, "end_ds")
+    # two days in the wrong order may share a partition of a shifted grid
+    if last < first or (from_day and to_day and typed_last < typed_first):
+        raise _refused("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
+    return TimeWindow(first, last + spec.grid.interval)
+
+
+def read_range(start: str, end: str, spec: PartitionSpec, *, now: Instant) -> TimeWindow:
+    """The same window, every partition of which has closed by ``now``; else :class:`IllegalPartition`."""
+    window = read_span(start, end, spec)
+    check_closed(window, spec, now=now, field="end_ds")
+    return window
+
+
+def check_closed(window: TimeWindow, spec: PartitionSpec, *, now: Instant, field: str) -> None:
+    """Refuse a window that ends after ``now``: its last partition has not closed."""
+    if window.end > now:
+        label = spec.label(window.end - spec.grid.interval)
+        newest = spec.label(spec.grid.floor(now) - spec.grid.interval)
+        raise _refused(field, f"partition {label} has not closed at {iso(now)}", f"the newest closed one is {newest}")
+
+
+def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
+    """A start or end date: an instant with ``Z`` or an offset, or a partition (C29).
+
+    The result is an instant: a start date's is the earliest partition start, an end date's is where the last partition ends.
+    """
+    is_end = field.endswith("end_date")
+    try:
+        if re.search(r"T.*(Z|[+-][0-9]{2}:?[0-9]{2})$", text.strip(), re.I):
+            return parse_instant(text)
+    except ValueError:
+        raise _refused(field, f"{text!r} is no instant", "write it like 2026-01-15T03:00:00Z") from None
+    if is_end:
+        return read_end(text, spec, field=field) + spec.grid.interval
+    return read_start(text, spec, field=field)
+
+
+def _read(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
+    """The instant that is meant, and whether it names a whole day on a grid that is not days."""
+    instant, is_day = _spelled(text, spec, field)
+    if instant not in SCHEDULABLE:
+        raise _refused(field, f"{text!r} is not within the years 1970 to 2199", _REMEDY)
+    return instant, is_day
+
+
+def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
+    cleaned = text.strip()
+    try:
+        return spec.start_of(cleaned), False
+    except IllegalLabel:
+        pass  # not the canonical label: one of the other spellings
+    match = next((m for shape in _SHAPES if (m := shape.fullmatch(cleaned))), None)
+    if match is None:
+        raise _refused(field, f"{text!r} is no partition", _REMEDY)
+    parts = {name: int(value) for name, value in match.groupdict().items() if value is not None and name != "sign"}
+    if parts.pop("second", 0):
+        raise _refused(field, f"{text!r} has seconds, and partitions are whole minutes", "leave the seconds out")
+    try:
+        instant = from_datetime(datetime(**parts, tzinfo=timezone.utc))
+    except ValueError as error:
+        raise _refused(field, f"{text!r} is no date: {error}", _REMEDY) from None
+    return instant, "hour" not in parts and not spec.grid.is_legacy_daily
+
+
+def _on_grid(instant: Instant, text: str, spec: PartitionSpec, field: str) -> Instant:
+    if spec.grid.is_boundary(instant):
+        return instant
+    below = spec.grid.floor(instant)
+    nearest = f"{spec.label(below)} or {spec.label(below + spec.grid.interval)}"
+    raise _refused(
+        field, f"{text!r} is not a boundary of the grid {spec.grid}", f"the nearest partitions are {nearest}"
+    )

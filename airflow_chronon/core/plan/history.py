@@ -1,0 +1,254 @@
+"""The journal: what the deployment remembers of the schedule of each conf and job, and since when (H13, H14, H16, H20, C22)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan
+from airflow_chronon.core.plan.manifest import ConfCopy
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.serialization import any_schedule_from_json, any_schedule_to_json
+
+Json = dict[str, Any]
+WHY_OWED = "missed, and made due by a change of its settings"  #: for plans and for the notes of replays
+MAX_ERAS = 200  #: older changes of one conf's schedule are forgotten
+
+
+@dataclass(frozen=True)
+class Era:
+    """The schedule-relevant settings of a conf, and since when they hold; until the next era's ``since``."""
+
+    since: Instant
+    schedule: RunSchedule | JobSchedule | None  #: grid, modes and catch-up policy; without modes nothing fires
+    enabled: bool = True  #: ``enabled`` of the settings: tells a schedule that was switched off from a conf without one
+    is_paused: bool = False  #: a job that was paused by hand (H14)
+    is_broken: bool = False  #: it is off since its conf was bad, not since someone meant it (C23)
+
+    @property
+    def fires(self) -> bool:
+        """Whether anything fires by itself."""
+        return self.enabled and not self.is_paused and self.schedule is not None and self.schedule.is_on
+
+    def is_like(self, other: Era) -> bool:
+        """Whether the two differ in nothing but when they began."""
+        return replace(self, since=other.since) == other
+
+
+@dataclass(frozen=True)
+class Owed:
+    """Partitions that a change of the settings made due and the timetable will not run (H13)."""
+
+    until: Instant  #: when the change was seen: fires after it are the timetable's
+    first: Instant | None = None  #: the oldest partition start within cap and skip date; None until it was worked out
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """What is remembered of one DAG id."""
+
+    dag_id: str
+    key: str  #: ``type/name``
+    family: str  #: the key without the version
+    file: str
+    table: str
+    digest: str  #: of the copy in the state folder; empty while that may be another, or none
+    first_seen: Instant
+    eras: tuple[Era, ...]  #: oldest first, never empty
+    owed: Owed | None = None
+    gone: Instant | None = None  #: since when no conf of the tree has this DAG id
+    armed: Instant | None = None  #: of a job: no fire at or before it counts as missed (H8, H14)
+    begins: Instant | None = None  #: of a job whose file names no start: where its first interval begins (H15)
+    goes_on_after: Instant | None = None  #: of a job that supersedes another version: the last fire before it (H8)
+
+    @property
+    def now(self) -> Era:
+        """The era that holds now."""
+        return self.eras[-1]
+
+    @property
+    def meant(self) -> Era:
+        """The newest era that someone meant: while its conf is bad, that before. A typo switches nothing off."""
+        return next((era for era in reversed(self.eras) if not era.is_broken), self.eras[0])
+
+    @property
+    def grid(self) -> str:
+        """Empty for a job, which has none."""
+        schedule = self.now.schedule
+        return str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else ""
+
+    @property
+    def seen_eras(self) -> tuple[Era, ...]:
+        """The eras, a job's schedules as they were seen then."""
+        return tuple(
+            replace(era, schedule=self.seen(era.schedule, armed=era.since))
+            if isinstance(era.schedule, JobSchedule)
+            else era
+            for era in self.eras
+        )
+
+    def seen(self, schedule: JobSchedule, *, armed: Instant) -> JobSchedule:
+        """A schedule of this job as the deployment knows it."""
+        first = self.first_seen if self.begins is None else self.begins
+        return schedule.seen(first=first, armed=armed, goes_on_after=self.goes_on_after)
+
+    def era_at(self, instant: Instant) -> Era | None:
+        """The settings that held at an instant; None before the conf was first seen."""
+        held = [era for era in self.eras if era.since <= instant]
+        return held[-1] if held else None
+
+
+@dataclass(frozen=True)
+class Heritage:
+    """What a version of a job takes over from the one that it supersedes (H8, H14); as in :class:`JournalEntry`."""
+
+    armed: Instant
+    begins: Instant | None
+    goes_on_after: Instant | None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a reconcile sees of a DAG besides its conf."""
+
+    now: Instant
+    is_paused: bool = False  #: a job's DAG is paused by hand, or is to be, as the version before it
+    heritage: Heritage | None = None  #: of a job that takes the place of another version: new, or back
+
+
+def journal_entry(plan: GoodPlan, copy: ConfCopy, known: JournalEntry | None, seen: Seen) -> JournalEntry:
+    """The entry of a deployed conf or job as of now: the known one, with a new era when the schedule has changed.
+
+    A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions owed (H13). A job
+    is armed when it is new, and again when it is seen to fire after it did not (H14); in the place of another version it
+    goes on as that one would have (H8).
+    """
+    era = Era(seen.now, plan.intervals, plan.settings.enabled, seen.is_paused)
+    fields: Json = {
+        "key": copy.key,
+        "family": copy.family,
+        "file": copy.file,
+        "table": copy.table,
+        "digest": copy.digest,
+    }
+    if isinstance(plan, JobPlan):
+        fields |= asdict(seen.heritage) if seen.heritage is not None else _own(known, era)
+    if known is None:
+        return JournalEntry(dag_id=plan.dag_id, first_seen=seen.now, eras=(era,), **fields)
+    after = replace(known, gone=None, **fields)
+    if era.is_like(known.now):
+        return after
+    return replace(after, eras=(*known.eras, era)[-MAX_ERAS:], owed=owed_after(known, plan.intervals, now=seen.now))
+
+
+def _own(known: JournalEntry | None, era: Era) -> Json:
+    """Since when a job counts that takes nobody's place: now when it is new or on again (H14, H15)."""
+    is_new = known is None or (known.meant.schedule is None and era.schedule is not None)
+    is_on_again = known is not None and era.fires and not known.meant.fires
+    return ({"armed": era.since} if is_new or is_on_again else {}) | ({"begins": era.since} if is_new else {})
+
+
+def owed_after(known: JournalEntry, schedule: RunSchedule | JobSchedule | None, *, now: Instant) -> Owed | None:
+    """What is owed once a known conf has this schedule (H13); of one that never fired all is its timetable's."""
+    if schedule is None or not schedule.catch_up.enabled:
+        return None
+    if not any(era.fires and era.since < now for era in known.eras):
+        return known.owed
+    before = next((era.schedule for era in reversed(known.eras) if era.schedule is not None), None)
+    return Owed(now) if _makes_older_ones_due(before, schedule) else known.owed
+
+
+def reborn(entry: JournalEntry, *, now: Instant) -> JournalEntry:
+    """The entry of a conf that was retired and is back: its history is forgotten, its grid is not (H16, C22)."""
+    is_job = entry.armed is not None
+    return replace(
+        entry,
+        first_seen=now,
+        eras=(replace(entry.now, since=now, is_paused=False),),
+        owed=None,
+        gone=None,
+        armed=now if is_job else None,
+        begins=now if is_job else None,
+        goes_on_after=None,
+    )
+
+
+def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:
+    """The entry of a conf that is in the tree and cannot run: nothing fires until it is good again (C23, H20)."""
+    if not entry.now.enabled:
+        return entry
+    era = replace(entry.now, since=now, enabled=False, is_broken=True)
+    return replace(entry, eras=(*entry.eras, era)[-MAX_ERAS:])
+
+
+def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:
+    """A job's schedule as the deployment knows it, for its timetable (H14).
+
+    It does not fire before a reconcile has seen it, as new, as enabled again or as back; while the journal has it as
+    paused, it waits for the next fire to come.
+    """
+    if entry is None or entry.armed is None or entry.gone is not None or not entry.now.enabled:
+        return replace(schedule, enabled=False)
+    if entry.now.schedule is None:
+        return replace(schedule, enabled=False)
+    seen = entry.seen(schedule, armed=entry.armed)
+    return replace(seen, armed=None) if entry.now.is_paused else seen
+
+
+def _makes_older_ones_due(before: RunSchedule | JobSchedule | None, after: RunSchedule | JobSchedule) -> bool:
+    if before is None:
+        return False  # it has never run, and catches up by itself
+    old, new = before.catch_up, after.catch_up
+    if not new.enabled:
+        return False
+    moved_back = new.start is not None and old.start is not None and new.start < old.start
+    return not old.enabled or moved_back
+
+
+def entry_to_json(entry: JournalEntry) -> Json:
+    """Inverse of :func:`entry_from_json`."""
+    names = (
+        "dag_id",
+        "key",
+        "family",
+        "file",
+        "table",
+        "digest",
+        "first_seen",
+        "gone",
+        "armed",
+        "begins",
+        "goes_on_after",
+    )
+    data: Json = {name: getattr(entry, name) for name in names}
+    data["eras"] = [_era_to_json(era) for era in entry.eras]
+    data["owed"] = None if entry.owed is None else [entry.owed.until, entry.owed.first]
+    return data
+
+
+def entry_from_json(data: Mapping[str, Any]) -> JournalEntry:
+    """Build an entry from its JSON. Raises ValueError, KeyError or TypeError when it is damaged."""
+    eras = tuple(_era_from_json(*era) for era in data["eras"])
+    owed = None if data["owed"] is None else Owed(*data["owed"])
+    entry = JournalEntry(**{**data, "eras": eras, "owed": owed})
+    texts = (entry.dag_id, entry.key, entry.family, entry.file, entry.table, entry.digest)
+    instants = [entry.first_seen, *(era.since for era in eras), *([] if owed is None else [owed.until])]
+    instants += [each for each in (entry.gone, entry.armed, entry.begins, entry.goes_on_after) if each is not None]
+    if not eras or not all(isinstance(text, str) for text in texts) or not all(type(each) is int for each in instants):
+        raise TypeError(f"the entry of {entry.dag_id!r} holds a value of another type")
+    return entry
+
+
+def _era_to_json(era: Era) -> list[Any]:
+    more = [era.is_paused, era.is_broken]
+    return [era.since, era.enabled, any_schedule_to_json(era.schedule), *(more if any(more) else [])]
+
+
+def _era_from_json(
+    since: Instant, enabled: bool, schedule: Json | None, is_paused: bool = False, is_broken: bool = False
+) -> Era:
+    return Era(since, any_schedule_from_json(schedule), enabled, is_paused, is_broken)

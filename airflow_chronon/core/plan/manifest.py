@@ -1,0 +1,160 @@
+"""Copies of deployed confs and jobs: all that is needed to build a DAG again once its file is gone (C23)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from airflow_chronon.core.confs.conf import Conf, ConfKey
+from airflow_chronon.core.confs.documents import ConfType, read_document
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.jobs.document import Job, JobDocument
+from airflow_chronon.core.jobs.resolve import JobPlan, own_settings
+from airflow_chronon.core.jobs.verdicts import GoodPlan
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.serialization import (
+    any_schedule_from_json,
+    any_schedule_to_json,
+    schedule_from_json,
+)
+from airflow_chronon.core.settings.model import ConfSettings, Settings
+from airflow_chronon.core.settings.yaml import StrictText, read_conf_settings
+from airflow_chronon.core.waits.serialization import dependency_from_json, dependency_to_json
+from airflow_chronon.errors import Rejected
+
+Json = dict[str, Any]
+
+OFF_TAG = "off"  #: on a DAG that is built from its copy: it fires no more, and is kept for its last runs
+
+
+@dataclass(frozen=True)
+class ConfCopy:
+    """One deployed conf or job as its plan was: the raw document, its schedule, what it reads and its settings."""
+
+    dag_id: str
+    key: str  #: ``type/name``
+    family: str  #: ``type/name`` without the version: what a version bump keeps
+    file: str  #: relative to the conf root
+    table: str
+    team: str
+    content: Json = field(repr=False)
+
+    @cached_property
+    def digest(self) -> str:
+        """Tells a changed copy from an unchanged one."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()[:16]
+
+    def to_bytes(self) -> bytes:
+        """Inverse of :func:`copy_from_bytes`; equal confs give equal bytes."""
+        names = ("dag_id", "key", "family", "file", "table", "team", "content")
+        return json.dumps({name: getattr(self, name) for name in names}, sort_keys=True, ensure_ascii=False).encode()
+
+    @property
+    def is_job(self) -> bool:
+        """Whether it is of a job file."""
+        return self.key.startswith("job/")
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The conf as the compiler wrote it, or the job file."""
+        found: Mapping[str, Any] = self.content["document"]
+        return found
+
+
+def copy_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> ConfCopy:
+    """The copy to keep of a good conf or job; ``dumps`` keeps the JSON of settings that several confs share."""
+    dumps, own = {} if dumps is None else dumps, plan.settings
+    if id(own) not in dumps:
+        dumps[id(own)] = own.model_dump(mode="json", include=set(ConfSettings.model_fields))
+    content = {
+        "document": plan.job.text.raw if isinstance(plan, JobPlan) else plan.conf.raw,
+        "tags": list(plan.tags),
+        "schedule": any_schedule_to_json(plan.intervals),
+        "settings": dumps[id(own)],
+    }
+    if isinstance(plan, ConfPlan):
+        content["dependencies"] = {
+            mode.value: [dependency_to_json(dependency) for dependency in found]
+            for mode, found in plan.dependencies.items()
+        }
+        content["producers"] = [[key.conf_type.value, key.name] for key in plan.producers]
+    return ConfCopy(plan.dag_id, plan.key, plan.family, plan.file, plan.table, plan.team, content)
+
+
+def copy_from_bytes(data: bytes) -> ConfCopy:
+    """Read a copy. Raises ValueError, KeyError or TypeError when it is damaged."""
+    copy = ConfCopy(**json.loads(data))
+    texts = (copy.dag_id, copy.key, copy.family, copy.file, copy.table, copy.team)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(copy.content.get("document"), dict):
+        raise TypeError("a field is not of its type")
+    return copy
+
+
+def plan_of_copy(copy: ConfCopy) -> GoodPlan:
+    """The plan of a conf or job whose file is gone: the same schedule, waits and settings, so that its last runs end
+    well.
+
+    Raises ``ChrononError`` or ValueError for a copy that this version of the package cannot read.
+    """
+    return _job_of_copy(copy) if copy.is_job else _conf_of_copy(copy)
+
+
+def _conf_of_copy(copy: ConfCopy) -> ConfPlan:
+    content = copy.content
+    conf_type, _, name = copy.key.partition("/")
+    key = ConfKey(ConfType(conf_type), name)
+    conf = Conf(key, read_document(key.conf_type, content["document"]), content["document"], copy.file)
+    runs = schedule_from_json(content["schedule"])
+    return ConfPlan(
+        conf=conf,
+        dag_id=copy.dag_id,
+        tags=tuple(sorted({*content["tags"], OFF_TAG})),
+        spec=runs.spec,
+        runs=runs,
+        dependencies={
+            Mode(mode): tuple(dependency_from_json(data) for data in found)
+            for mode, found in content["dependencies"].items()
+        },
+        settings=ConfSettings.model_validate(content["settings"]),
+        producers=tuple(ConfKey(ConfType(each), producer) for each, producer in content["producers"]),
+    )
+
+
+def _job_of_copy(copy: ConfCopy) -> JobPlan:
+    content = copy.content
+    document = JobDocument.model_validate(content["document"])
+    name = copy.family.removeprefix(f"job/{copy.team}.")
+    schedule = any_schedule_from_json(content["schedule"])
+    if not isinstance(schedule, JobSchedule | None):
+        raise ValueError("the schedule is none of a job")
+    return JobPlan(
+        job=Job(copy.team, name, copy.file, document, StrictText(content["document"], {}, ())),
+        dag_id=copy.dag_id,
+        tags=tuple(sorted({*content["tags"], OFF_TAG})),
+        schedule=schedule,
+        settings=ConfSettings.model_validate(content["settings"]),
+    )
+
+
+def settings_of_copy(copy: ConfCopy, settings: Settings) -> ConfSettings:
+    """What the deployment's present settings say of a conf or job that is gone, by its key, its tags and its own word."""
+    own: ConfSettings | None = None
+    try:
+        if copy.is_job:
+            own = own_settings(JobDocument.model_validate(copy.document))
+        else:
+            custom = json.loads(copy.document.get("metaData", {}).get("customJson") or "{}")
+            own = read_conf_settings(custom["airflow"], conf=copy.key) if "airflow" in custom else None
+    except (ValueError, TypeError, Rejected):
+        pass  # it was good when it was deployed; a newer version may read it otherwise
+    return settings.for_conf(copy.key, tuple(copy.content["tags"]), own)
+
+
+def family_of(conf: Conf) -> str:
+    """What all versions of a conf have in common."""
+    return f"{conf.key.conf_type.value}/{conf.name_without_version}"

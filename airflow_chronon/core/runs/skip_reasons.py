@@ -1,0 +1,187 @@
+"""Why a closed partition, or a job's interval, has no run: derived from the schedule and what held when its fire came (H20)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import Protocol
+
+from airflow_chronon.core.calendar.instants import Instant, iso
+from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
+from airflow_chronon.core.schedules.partitioned import RunSchedule
+
+
+class Skip(Enum):
+    """Why nothing ran; the value is how people and JSON read it."""
+
+    GRID_CHANGED = "grid changed"
+    BEFORE_START = "before the start"
+    AFTER_END = "after the end"
+    SCHEDULE_OFF = "schedule off"
+    NOT_ARMED = "not armed"
+    PAUSED = "paused"
+    OTHER_TIMES = "the schedule fired at other times"
+    ONLY_NEWEST = "the schedule writes only the newest partition"
+    SKIPPED_TO_DATE = "skipped to a date"
+    CATCH_UP_OFF = "catch-up off"
+    CAPPED = "capped"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A reason with the setting that makes it."""
+
+    skip: Skip
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.skip.value}: {self.detail}" if self.detail else self.skip.value
+
+
+class ScheduleEra(Protocol):
+    """The schedule that held since an instant, as the reconciler's journal remembers it."""
+
+    @property
+    def since(self) -> Instant: ...
+
+    @property
+    def schedule(self) -> AnySchedule | None: ...
+
+    @property
+    def enabled(self) -> bool: ...
+
+    @property
+    def is_paused(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Era:
+    """A schedule and since when it holds."""
+
+    since: Instant
+    schedule: AnySchedule | None
+    enabled: bool = True
+    is_paused: bool = False
+
+
+@dataclass(frozen=True)
+class SkipQuestion:
+    """What is known when the reason is asked for."""
+
+    now: Instant
+    last_end: Instant | None  #: end of the newest scheduled run; None: nothing was scheduled yet
+    kept_grid: str | None = None  #: what the table was first written on, when that is known (C22)
+    is_armed: bool = True  #: false for a job that is on and that no reconcile has seen: it does not fire yet (H14)
+
+
+class Skips:
+    """The reasons of the partitions of a conf, or of the intervals of a job, all as of one moment.
+
+    ``eras``, oldest first, are the schedules that held; without them the present one is taken to have held always.
+    """
+
+    def __init__(self, schedule: AnySchedule, question: SkipQuestion, *, eras: Sequence[ScheduleEra] = ()) -> None:
+        self._schedule, self._question, self._eras = schedule, question, eras
+        self._kept_since: dict[int, Instant | None] = {}
+
+    def reason(self, start: Instant) -> Reason | None:
+        """Why the closed partition that starts at ``start`` has no run; None when its run comes, or it is a hole."""
+        schedule, question, eras = self._schedule, self._question, self._eras
+        grid = str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else None
+        if grid is not None and question.kept_grid is not None and question.kept_grid != grid:
+            return Reason(Skip.GRID_CHANGED, f"the table is on {question.kept_grid}, the conf on {grid}")
+        coming = schedule.covering_run(start)
+        outside = _outside(start, schedule.end_of(start) if coming is None else coming.end, schedule)
+        if outside is not None:
+            return outside
+        if not question.is_armed:
+            return Reason(Skip.NOT_ARMED, "no reconcile has seen it, so it does not fire yet")
+        if coming is not None and self.is_to_come(coming):  # whatever held before: the present schedule runs it
+            return _off(eras, question.now) if eras and eras[-1].is_paused else None
+        closed = schedule.end_of(start)
+        closed_under = _schedule_at(closed, schedule, eras)
+        if closed_under is None:
+            return _off(eras, closed)
+        run = closed_under.covering_run(start)
+        fire = closed if run is None else run.fire
+        fired_under = _schedule_at(fire, schedule, eras)
+        if fired_under is None:
+            return _off(eras, fire)
+        if fired_under is not closed_under:  # that fire never came: the schedule had changed
+            run = fired_under.covering_run(start)
+        if run is None:
+            return Reason(Skip.OTHER_TIMES if grid is None else Skip.ONLY_NEWEST)
+        limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
+        if (
+            schedule.catch_up.enabled
+        ):  # what was missed before a flip is due; what a cap dropped then stays dropped (H13)
+            return self._beyond_limits(start, run, schedule) or limits
+        return limits or Reason(Skip.CATCH_UP_OFF)
+
+    def is_to_come(self, run: ScheduledRun) -> bool:
+        """Whether Airflow will still create this run by itself."""
+        last_end = self._question.last_end
+        if last_end is not None and run.end <= last_end:
+            return False
+        return self._next is not None and run.end >= self._next.end
+
+    @cached_property
+    def _next(self) -> ScheduledRun | None:
+        found: ScheduledRun | None = self._schedule.next_run(self._question.last_end, self._question.now)
+        return found
+
+    def _beyond_limits(self, start: Instant, run: ScheduledRun, schedule: AnySchedule) -> Reason | None:
+        """The cap keeps the newest so many of what was missed (H10); a partition within it is a hole, and no reason."""
+        catch_up = schedule.catch_up
+        if catch_up.skip_to is not None and start < catch_up.skip_to:
+            return Reason(Skip.SKIPPED_TO_DATE, f"skip_to_date is {iso(catch_up.skip_to)}")
+        kept_since = self._oldest_kept(schedule)
+        if kept_since is None or run.end >= kept_since:
+            return None
+        return Reason(Skip.CAPPED, f"max_catchup_runs is {catch_up.max_runs}")
+
+    def _oldest_kept(self, schedule: AnySchedule) -> Instant | None:
+        """The end of the oldest run that the cap keeps as of now; None without a cap."""
+        if schedule.catch_up.max_runs is None:
+            return None
+        if id(schedule) not in self._kept_since:
+            as_if_new = schedule.with_catch_up(replace(schedule.catch_up, enabled=True))
+            oldest = as_if_new.next_run(None, self._question.now)
+            self._kept_since[id(schedule)] = None if oldest is None else oldest.end
+        return self._kept_since[id(schedule)]
+
+
+def _outside(start: Instant, run_end: Instant, schedule: AnySchedule) -> Reason | None:
+    catch_up = schedule.catch_up
+    is_job = not isinstance(schedule, RunSchedule)
+    if schedule.first_start is not None and start < schedule.first_start:
+        # of a job it may be when it was first seen, or where an older version ended: no setting names it
+        first = f"its first interval begins at {iso(schedule.first_start)}"
+        return Reason(Skip.BEFORE_START, first if is_job else f"start_date is {iso(catch_up.start or 0)}")
+    if catch_up.end is not None and run_end > catch_up.end:  # a week's run ends after its days (C9)
+        return Reason(Skip.AFTER_END, f"{'end_time' if is_job else 'end_date'} is {iso(catch_up.end)}")
+    if catch_up.skip_to is not None and start < catch_up.skip_to:
+        return Reason(Skip.SKIPPED_TO_DATE, f"skip_to_date is {iso(catch_up.skip_to)}")
+    return None
+
+
+def _schedule_at(instant: Instant, present: AnySchedule, eras: Sequence[ScheduleEra]) -> AnySchedule | None:
+    """The schedule that held at an instant, before the first era the first one; None when nothing fired then."""
+    era = _era_at(instant, eras)
+    schedule = present if era is None else era.schedule
+    is_held = era is not None and (era.is_paused or not era.enabled)
+    return None if schedule is None or is_held or not schedule.is_on else schedule
+
+
+def _era_at(instant: Instant, eras: Sequence[ScheduleEra]) -> ScheduleEra | None:
+    held = [era for era in eras if era.since <= instant]
+    return held[-1] if held else eras[0] if eras else None
+
+
+def _off(eras: Sequence[ScheduleEra], instant: Instant) -> Reason:
+    era = _era_at(instant, eras)
+    since = f"since {iso(era.since)}" if era is not None and era.since <= instant else ""
+    is_paused = era is not None and era.is_paused and era.enabled
+    return Reason(Skip.PAUSED if is_paused else Skip.SCHEDULE_OFF, since)

@@ -1,0 +1,144 @@
+"""What became of each partition of a conf, or interval of a job: landed, missing, running, failed, or skipped and why (H20)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
+from airflow_chronon.core.partitions.labels import PartitionKey
+from airflow_chronon.core.runs.skip_reasons import ScheduleEra, SkipQuestion, Skips
+from airflow_chronon.core.schedules.base import AnySchedule
+
+
+class State(Enum):
+    """One word per partition; the first that holds, in this order."""
+
+    OPEN = "open"  #: has not closed yet
+    RUNNING = "running"
+    QUEUED = "queued"
+    FAILED = "failed"  #: its newest run failed; an older one may have landed
+    LANDED = "landed"
+    DONE = "done"  #: of a job, which has no table: a run of it ended well
+    DUE = "due"  #: its run comes by itself
+    SKIPPED = "skipped"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class KnownRun:
+    """A run that Airflow has, and the whole partitions that it is for; its window ends with the newest one."""
+
+    run_id: str
+    state: str  #: as Airflow names it
+    is_scheduled: bool
+    window: TimeWindow
+    order: tuple[float, str] = (0.0, "")  #: a later run of a partition has the greater one
+    fills: bool = True  #: it writes them; a run of a conf's uploads alone does not (C10)
+
+
+@dataclass(frozen=True)
+class PartitionRow:
+    """One partition; ``landed`` is None when no catalog tells; of a job it is whether a run of it ended well."""
+
+    label: PartitionKey
+    start: Instant
+    state: State
+    landed: bool | None = None
+    run_id: str | None = None
+    reason: str = ""
+    good: State = State.LANDED  #: what it is when it is there
+
+    def as_json(self) -> dict[str, Any]:
+        row: dict[str, Any] = {"label": self.label, "start": iso(self.start), "state": self.state.value}
+        if self.landed is not None:
+            row[self.good.value] = self.landed
+        return row | ({"run_id": self.run_id} if self.run_id else {}) | ({"reason": self.reason} if self.reason else {})
+
+
+@dataclass(frozen=True)
+class Known:
+    """What catalog, Airflow and journal say of one conf or job; None is not asked."""
+
+    landed: frozenset[str] | None = None
+    runs: Sequence[KnownRun] | None = None
+    kept_grid: str | None = None
+    eras: Sequence[ScheduleEra] = ()
+    is_armed: bool = True  #: false for a job that is on and that no reconcile has seen (H14)
+    good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
+
+
+def partition_rows(
+    schedule: AnySchedule, starts: Iterable[Instant], known: Known, *, now: Instant
+) -> list[PartitionRow]:
+    """A row per partition start, in the order given."""
+    by_start = newest_runs(schedule, known.runs or ())
+    last_end = max((run.window.end for run in known.runs or () if run.is_scheduled), default=None)
+    skips = Skips(schedule, SkipQuestion(now, last_end, known.kept_grid, known.is_armed), eras=known.eras)
+    rows = []
+    for start in starts:
+        label = schedule.label(start)
+        landed = None if known.landed is None else label in known.landed
+        row = PartitionRow(label, start, State.MISSING, landed, good=known.good)
+        if schedule.end_of(start) > now:
+            rows.append(replace(row, state=State.OPEN))
+        elif (run := by_start.get(start)) is not None:
+            rows.append(_with_run(row, run))
+        elif row.landed:
+            rows.append(replace(row, state=row.good))
+        else:
+            rows.append(row if known.runs is None else _without_run(row, schedule, skips))
+    return rows
+
+
+def done_labels(schedule: AnySchedule, runs: Iterable[KnownRun]) -> frozenset[str]:
+    """The intervals of a job that runs which ended well have covered from end to end, maybe several: crons change."""
+    whole: list[TimeWindow] = []
+    for window in sorted((run.window for run in runs if run.state == "success"), key=lambda window: window.start):
+        if whole and window.start <= whole[-1].end:
+            whole[-1] = TimeWindow(whole[-1].start, max(whole[-1].end, window.end))
+        else:
+            whole.append(window)
+    return frozenset(schedule.label(start) for window in whole for start in _starts_within(window, schedule))
+
+
+def newest_runs(schedule: AnySchedule, runs: Iterable[KnownRun]) -> Mapping[Instant, KnownRun]:
+    """The run that decides per partition start: an active one, else the newest that has ended."""
+    grouped: dict[Instant, list[KnownRun]] = defaultdict(list)
+    for run in runs:
+        for start in _starts_within(run.window, schedule) if run.fills else ():
+            grouped[start].append(run)
+    return {
+        start: max(found, key=lambda run: (_ACTIVITY.get(run.state, 0), run.order)) for start, found in grouped.items()
+    }
+
+
+def _starts_within(window: TimeWindow, schedule: AnySchedule) -> Iterator[Instant]:
+    """The starts of the intervals that a window holds from end to end."""
+    return (start for start in schedule.starts(window.start, window.end) if schedule.end_of(start) <= window.end)
+
+
+_ACTIVITY = {"running": 2, "queued": 1}
+_STATES = {"running": State.RUNNING, "queued": State.QUEUED, "failed": State.FAILED}
+
+
+def _with_run(row: PartitionRow, run: KnownRun) -> PartitionRow:
+    row = replace(row, run_id=run.run_id)
+    if run.state in _STATES:
+        return replace(row, state=_STATES[run.state])
+    if row.landed is False:
+        return replace(row, reason="its run ended well, and it is not there")
+    return replace(row, state=row.good)
+
+
+def _without_run(row: PartitionRow, schedule: AnySchedule, skips: Skips) -> PartitionRow:
+    reason = skips.reason(row.start)
+    if reason is not None:
+        return replace(row, state=State.SKIPPED, reason=str(reason))
+    run = schedule.covering_run(row.start)
+    if run is not None and skips.is_to_come(run):
+        return replace(row, state=State.DUE, reason=f"fires at {iso(run.fire)}")
+    return replace(row, reason="no run, and nothing that explains it: replay it")

@@ -1,0 +1,1 @@
+"""Schedules: which runs there are, and what was missed."""

@@ -1,0 +1,99 @@
+"""Schedules as JSON and back: what travels inside serialised DAGs and triggers.
+
+Short keys, plain values, fixed order: an unchanged conf must serialise byte for byte the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from airflow_chronon.core.calendar.quartz import read_cron
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
+from airflow_chronon.core.schedules.chronon import parse_schedule
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, RunSchedule
+
+Json = dict[str, Any]
+
+
+def schedule_to_json(schedule: RunSchedule) -> Json:
+    """Inverse of :func:`schedule_from_json`."""
+    return {
+        "spec": spec_to_json(schedule.spec),
+        "modes": {mode.value: [of.schedule.text, of.only_newest] for mode, of in schedule.modes.items()},
+        "replay": [mode.value for mode in schedule.all_modes],
+        "catch_up": _catch_up_to_json(schedule.catch_up),
+    }
+
+
+def schedule_from_json(data: Mapping[str, Any]) -> RunSchedule:
+    """Build a schedule from its JSON; equal data gives one shared object, since Airflow asks at every parse."""
+    modes = tuple((mode, text, newest) for mode, (text, newest) in data["modes"].items())
+    return _schedule(tuple(data["spec"]), modes, tuple(data["replay"]), tuple(data["catch_up"]))
+
+
+@lru_cache(maxsize=8192)
+def _schedule(
+    spec: tuple[Any, ...], modes: tuple[tuple[str, str, bool], ...], replay: tuple[str, ...], catch_up: tuple[Any, ...]
+) -> RunSchedule:
+    parsed = {}
+    for mode, text, newest in modes:
+        schedule = parse_schedule(text)
+        if schedule is None:
+            raise ValueError(f"the serialised schedule of {mode} is off: {text!r}")
+        parsed[Mode(mode)] = ModeSchedule(schedule, newest)
+    return RunSchedule(spec_from_json(spec), parsed, CatchUp(*catch_up), tuple(Mode(mode) for mode in replay))
+
+
+def job_schedule_to_json(schedule: JobSchedule) -> Json:
+    """Inverse of :func:`job_schedule_from_json`."""
+    return {
+        "cron": schedule.cron.text,
+        "catch_up": _catch_up_to_json(schedule.catch_up),
+        "window": [schedule.offset, schedule.lookback],
+        "enabled": schedule.enabled,
+        "armed": schedule.armed,
+    }
+
+
+def job_schedule_from_json(data: Mapping[str, Any]) -> JobSchedule:
+    """Build a job's schedule from its JSON; equal data gives one shared object."""
+    return _job_schedule(data["cron"], tuple(data["catch_up"]), tuple(data["window"]), data["enabled"], data["armed"])
+
+
+@lru_cache(maxsize=8192)
+def _job_schedule(
+    cron: str, catch_up: tuple[Any, ...], window: tuple[int, int | None], enabled: bool, armed: int | None
+) -> JobSchedule:
+    return JobSchedule(read_cron(cron), CatchUp(*catch_up), *window, enabled, armed)
+
+
+def any_schedule_to_json(schedule: RunSchedule | JobSchedule | None) -> Json | None:
+    """Inverse of :func:`any_schedule_from_json`."""
+    if schedule is None:
+        return None
+    return job_schedule_to_json(schedule) if isinstance(schedule, JobSchedule) else schedule_to_json(schedule)
+
+
+def any_schedule_from_json(data: Mapping[str, Any] | None) -> RunSchedule | JobSchedule | None:
+    """Build the schedule of a conf or of a job from its JSON."""
+    if data is None:
+        return None
+    return job_schedule_from_json(data) if "cron" in data else schedule_from_json(data)
+
+
+def _catch_up_to_json(catch_up: CatchUp) -> list[Any]:
+    return [catch_up.enabled, catch_up.max_runs, catch_up.skip_to, catch_up.start, catch_up.end]
+
+
+def spec_to_json(spec: PartitionSpec) -> list[Any]:
+    return [spec.grid.interval, spec.grid.offset, spec.format.pattern, spec.column]
+
+
+def spec_from_json(data: Any) -> PartitionSpec:
+    interval, offset, pattern, column = data
+    return PartitionSpec(PartitionGrid(interval, offset), partition_format(pattern), column)

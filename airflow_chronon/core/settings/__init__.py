@@ -1,0 +1,1 @@
+"""What ``chronon.yaml`` may say, and reading it strictly."""

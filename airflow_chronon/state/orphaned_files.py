@@ -1,0 +1,29 @@
+"""The compiled file of a conf that is gone: its last jobs may still want to read it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+
+from airflow_chronon.core.plan.manifest import ConfCopy
+from airflow_chronon.state.files import LocalStateFiles
+
+
+def forget_files(folder: Path, *, keep: Collection[str]) -> None:
+    """Remove the files of DAGs whose copies are gone. What cannot be removed is left for the next time."""
+    for each in folder.iterdir() if folder.is_dir() else ():
+        if each.name not in keep:
+            shutil.rmtree(each, ignore_errors=True)
+
+
+def conf_file(copy: ConfCopy, *, folder: Path, writes: bool) -> str:
+    """Where the conf's file is on this machine; with ``writes`` it is put there.
+
+    Its path ends like the one in the tree, since Chronon's driver tells a conf's type from it.
+    """
+    relative = f"{copy.dag_id}/{copy.digest}/{copy.file}"
+    if writes and not (folder / relative).exists():
+        LocalStateFiles(folder).write(relative, json.dumps(copy.document, ensure_ascii=False).encode())
+    return str(folder / relative)

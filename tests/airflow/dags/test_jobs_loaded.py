@@ -1,0 +1,202 @@
+"""Job files become DAGs, armed by the reconciler's journal (H8, H12 to H16)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_chronon.conf_root.root import read_conf_root
+from airflow_chronon.core.describe.job_page import NOT_ARMED
+from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.plan.history import Heritage
+from airflow_chronon.core.plan.manifest import OFF_TAG, copy_from_bytes, copy_of, plan_of_copy
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
+from airflow_chronon.state.folder import StateFolder
+from tests.support.airflow_jobs import arm, state_of, write_job
+from tests.support.schedules import at
+
+DAG_ID = "job.etl.hourly__1"
+HOURLY = {"cron_expression": "0 0 * ? * *"}
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateFolder:
+    return state_of(tmp_path / "home")
+
+
+def plan(root: Path, key: str = "job/etl.hourly__1") -> JobPlan:
+    found = read_conf_root(root, environ=os.environ).judge()[key]
+    assert isinstance(found, JobPlan)
+    return found
+
+
+def schedule(dag: Any) -> JobSchedule:
+    found: JobSchedule = dag.timetable._job
+    return found
+
+
+def asks_for(dag_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("airflow.sdk.get_parsing_context", lambda: SimpleNamespace(dag_id=dag_id))
+
+
+class TestArming:
+    def test_a_job_that_no_reconcile_has_seen_does_not_fire_and_says_so(self, root):
+        # H14
+        write_job(root, schedule=HOURLY)
+        dag = build_dags(conf_root=root)[DAG_ID]
+        assert not schedule(dag).enabled
+        assert NOT_ARMED in dag.doc_md
+
+    def test_one_that_was_seen_fires_from_then_on(self, root, state):
+        write_job(root, schedule=HOURLY)
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        dag = build_dags(conf_root=root)[DAG_ID]
+        assert schedule(dag).enabled and schedule(dag).armed == at("2026-06-01T10:20:00Z")
+        assert NOT_ARMED not in dag.doc_md
+
+    def test_without_a_start_in_the_file_it_begins_when_it_was_seen(self, root, state):
+        # H15
+        write_job(root, schedule=HOURLY)
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        assert schedule(build_dags(conf_root=root)[DAG_ID]).catch_up.start == at("2026-06-01T10:20:00Z")
+
+    def test_one_that_was_switched_off_and_on_waits_for_the_reconcile_that_sees_it(self, root, state):
+        # H14
+        write_job(root, schedule={**HOURLY, "enabled": False})
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        write_job(root, schedule=HOURLY)
+        assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled
+        arm(state, plan(root), now=at("2026-06-02T12:30:00Z"))
+        found = schedule(build_dags(conf_root=root)[DAG_ID])
+        assert found.enabled and found.armed == at("2026-06-02T12:30:00Z")
+
+    def test_a_changed_cron_does_not_arm_it_anew(self, root, state):
+        write_job(root, schedule=HOURLY)
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        write_job(root, schedule={"cron_expression": "30 * * * *"})
+        assert schedule(build_dags(conf_root=root)[DAG_ID]).armed == at("2026-06-01T10:20:00Z")
+
+    def test_one_that_the_journal_has_as_paused_waits_for_a_fire_to_come(self, root, state):
+        write_job(root, schedule=HOURLY)
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        arm(state, plan(root), now=at("2026-06-01T11:20:00Z"), is_paused=True)
+        found = schedule(build_dags(conf_root=root)[DAG_ID])
+        assert found.enabled and found.armed is None
+
+    def test_a_damaged_journal_is_reported_and_no_job_fires(self, root, tmp_path):
+        write_job(root, schedule=HOURLY)
+        folder = tmp_path / "home" / "chronon_state" / "dags-folder" / "main"
+        folder.mkdir(parents=True)
+        (folder / "journal.json").write_text("{")
+        assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled
+        with pytest.raises(ImportErrors, match=r"journal\.json is damaged"):
+            raise_import_errors(conf_root=root)
+
+    def test_a_task_that_starts_does_not_read_the_journal_of_a_job_without_a_schedule(self, root, monkeypatch, mocker):
+        write_job(root)
+        asks_for(DAG_ID, monkeypatch)
+        opened = mocker.patch("airflow_chronon.dags.open_state")
+        assert set(build_dags(conf_root=root)) == {DAG_ID}
+        opened.assert_not_called()
+
+    def test_a_task_knows_where_a_new_version_goes_on_whatever_start_its_file_names(self, root, state, monkeypatch):
+        # H8: its first interval is cut there, and a replay of it is named by that instant
+        write_job(root, schedule={"cron_expression": "0 0 * * *", "start_time": "2026-01-01"})
+        since = at("2026-06-01T10:00:00Z")
+        arm(state, plan(root), now=since + 1800, heritage=Heritage(since, since, since))
+        asks_for(DAG_ID, monkeypatch)
+        run = schedule(build_dags(conf_root=root)[DAG_ID]).run_of(since)
+        assert (run.logical_date, run.fire) == (since, at("2026-06-02T00:00:00Z"))
+
+
+class TestTheDag:
+    def test_has_one_task_whose_turns_are_few_and_whose_runs_are_many(self, root):
+        # H12
+        write_job(root, schedule={**HOURLY, "max_active_runs": 2}, retries=3, owner="ann")
+        dag = build_dags(conf_root=root)[DAG_ID]
+        (task,) = dag.tasks
+        assert (task.task_id, task.max_active_tis_per_dag, task.retries, task.owner) == ("run", 2, 3, "ann")
+        assert dag.max_active_runs == 64
+
+    def test_has_tags_and_params_and_a_page(self, root):
+        write_job(root, schedule={**HOURLY, "start_time_offset_seconds": 3600})
+        dag = build_dags(conf_root=root)[DAG_ID]
+        assert {"chronon", "type:job", "team:etl", "branch:main", "version:1"} <= set(dag.tags)
+        assert set(dag.params) == {"start_time", "end_time", "logical_date"}
+        assert "2026-06-01T01:00:00Z | 2026-06-01T00:00:00Z | 2026-05-31T23:00:00Z | 2026-06-01T00:00:00Z" in dag.doc_md
+
+    def test_an_unchanged_job_serialises_the_same(self, root, state):
+        write_job(root, schedule=HOURLY)
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        first, second = (DagSerialization.to_dict(build_dags(conf_root=root)[DAG_ID]) for _ in range(2))
+        assert first == second
+
+    def test_survives_serialisation(self, root, state):
+        write_job(root, schedule={**HOURLY, "catchup": True, "start_time": "2026-05-01T10:05:00Z"})
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        dag = build_dags(conf_root=root)[DAG_ID]
+        back = DagSerialization.from_dict(DagSerialization.to_dict(dag))
+        assert schedule(back) == schedule(dag)
+
+    def test_of_a_job_without_a_schedule_runs_by_hand_alone(self, root):
+        write_job(root)
+        dag = build_dags(conf_root=root)[DAG_ID]
+        assert not dag.timetable.can_be_scheduled
+        assert "runs when someone starts it" in dag.doc_md
+
+    def test_comes_with_those_of_confs_and_only_for_its_team(self, root):
+        write_job(root, schedule=HOURLY)
+        assert set(build_dags(conf_root=root, team="etl")) == {DAG_ID}
+        assert not build_dags(conf_root=root, team="shop")
+        assert set(build_dags(conf_root=root, match="job/*")) == {DAG_ID}
+
+    def test_that_cannot_be_built_costs_no_other(self, root):
+        write_job(root, "bad", schedule=HOURLY, task_defaults={"on_failure_callback": "no.such.thing"})
+        write_job(root, schedule=HOURLY)
+        assert set(build_dags(conf_root=root)) == {DAG_ID}
+        with pytest.raises(ImportErrors, match=r"job/etl\.bad__1 .*no\.such\.thing"):
+            raise_import_errors(conf_root=root)
+
+
+class TestAJobThatIsGone:
+    def test_keeps_its_dag_off_from_its_copy(self, root, state):
+        # C23
+        path = write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"})
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        state.write_copy(copy_of(plan(root)))
+        path.unlink()
+        write_job(root, "other")
+        dag = build_dags(conf_root=root)[DAG_ID]
+        assert OFF_TAG in dag.tags and not schedule(dag).enabled
+
+    def test_its_plan_comes_back_from_its_copy(self, root):
+        write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"}, legacy_start_time_arg=True)
+        before = plan(root)
+        after = plan_of_copy(copy_from_bytes(copy_of(before).to_bytes()))
+        assert isinstance(after, JobPlan)
+        assert (after.schedule, after.job.document, after.settings, after.key) == (
+            before.schedule,
+            before.job.document,
+            before.settings,
+            before.key,
+        )
+
+    def test_its_last_task_still_finds_it(self, root, state, monkeypatch):
+        path = write_job(root, schedule=HOURLY)
+        state.write_copy(copy_of(plan(root)))
+        path.unlink()
+        asks_for(DAG_ID, monkeypatch)
+        (task,) = build_dags(conf_root=root)[DAG_ID].tasks
+        assert task.task_id == "run"

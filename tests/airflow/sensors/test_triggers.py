@@ -1,0 +1,463 @@
+"""Waits and gates in an event loop, over real folders and Airflow's own shared streams (C10, C17 to C20)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.triggers.base import TaskFailedEvent, TaskSkippedEvent, TaskSuccessEvent, TriggerEvent
+from airflow.triggers.shared_stream import SharedStreamManager
+
+from airflow_chronon.airflow.sensors.triggers import BACKSTOP_SECONDS, GateTrigger, PartitionTrigger
+from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.core.calendar.instants import DAY
+from airflow_chronon.core.partitions.listing import TableListing
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.serialization import schedule_to_json
+from airflow_chronon.core.waits.catalog import FakeCatalog
+from airflow_chronon.core.waits.dependencies import CutOffs, Lookback, TableDependency
+from airflow_chronon.core.waits.serialization import dependency_to_json
+from airflow_chronon.errors import CatalogError, Fault
+from tests.support.schedules import at, schedule_of, spec_of
+
+DAILY = schedule_of("@daily", DAY)
+ORDERS = TableDependency("raw.orders", "ds", spec_of(DAY))
+KEY = "2026-06-01"
+LIMIT = 60  # seconds after which a test that hangs gives up
+
+
+@pytest.fixture(autouse=True)
+def _present(clock, monkeypatch) -> None:
+    clock.instant = at("2026-06-10T00:00:00Z")
+    monkeypatch.setattr(PartitionTrigger, "_sightings", {})
+    monkeypatch.setattr(
+        "airflow_chronon.airflow.sensors.triggers._RunTrigger.log", logging.getLogger("triggers"), raising=False
+    )
+
+
+@pytest.fixture
+def land(tmp_path: Path) -> Callable[[str], None]:
+    """Land a partition: ``raw.orders/ds=2026-06-01``."""
+
+    def land(path: str) -> None:
+        folder = tmp_path / path
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "part-0.parquet").write_bytes(b"x")
+
+    return land
+
+
+@pytest.fixture
+def wait_for(tmp_path: Path) -> Callable[..., PartitionTrigger]:
+    def build(
+        *dependencies: TableDependency, key: str = KEY, on_timeout: str = "fail", **request: str
+    ) -> PartitionTrigger:
+        given = dependencies or (ORDERS,)
+        return PartitionTrigger(
+            schedule=schedule_to_json(DAILY),
+            dependencies={"backfill": [dependency_to_json(each) for each in given]},
+            table=given[0].table,
+            catalog={"kind": "filesystem", "root": str(tmp_path)},
+            poll_seconds=0.02,  # type: ignore[arg-type]  # whole seconds are for people
+            on_timeout=on_timeout,
+            **(run_of(key) | request),
+        )
+
+    return build
+
+
+def run_of(key: str = "", run_type: str = "backfill", **more: str) -> dict[str, str]:
+    """A run's request as the triggerer renders it."""
+    empty = dict.fromkeys(("start_ds", "end_ds", "interval_start", "interval_end"), "")
+    return {"partition_key": key, "run_type": run_type} | empty | more
+
+
+def finish(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(asyncio.wait_for(work, LIMIT))
+
+
+async def outcome(trigger: Any) -> TriggerEvent:
+    """The one event of a trigger that shares no stream."""
+    events = [event async for event in trigger.run()]
+    assert len(events) == 1
+    return events[0]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():  # the condition is another thread's
+        await asyncio.sleep(0.01)
+
+
+class Triggerer:
+    """What Airflow's triggerer does with triggers that share streams."""
+
+    def __init__(self) -> None:
+        self.streams = SharedStreamManager()
+
+    async def run(self, trigger_id: int, trigger: PartitionTrigger) -> TriggerEvent:
+        key = trigger.shared_stream_key()
+        if key is None:
+            return await outcome(trigger)
+        stream = self.streams.subscribe(trigger_id=trigger_id, trigger=trigger, key=key)
+        try:
+            async for event in trigger.filter_shared_stream(stream):
+                return event
+        finally:
+            await self.streams.unsubscribe(trigger_id, key)
+        raise AssertionError("the wait ended without an event")
+
+
+class TestAWait:
+    def test_succeeds_when_its_label_lands(self, wait_for, land):
+        async def story() -> TriggerEvent:
+            waiting = asyncio.create_task(outcome(wait_for()))
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            land("raw.orders/ds=2026-05-31")
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            land(f"raw.orders/ds={KEY}")
+            return await waiting
+
+        assert isinstance(finish(story()), TaskSuccessEvent)
+
+    def test_of_another_table_is_no_matter(self, wait_for, land):
+        # prior art 24
+        async def story() -> None:
+            waiting = asyncio.create_task(outcome(wait_for()))
+            land(f"raw.orders_old/ds={KEY}")
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            waiting.cancel()
+
+        finish(story())
+
+    def test_waits_for_a_table_that_is_not_there_and_says_so(self, wait_for, land, caplog):
+        # prior art 25
+        caplog.set_level(logging.INFO)
+
+        async def story() -> TriggerEvent:
+            waiting = asyncio.create_task(outcome(wait_for()))
+            await until(lambda: "raw.orders is not there yet" in caplog.text)
+            land(f"raw.orders/ds={KEY}")
+            return await waiting
+
+        assert isinstance(finish(story()), TaskSuccessEvent)
+        assert caplog.text.count("raw.orders is not there yet") == 1  # once, not at every poll
+        assert f"partition {KEY}, window [2026-06-01T00:00:00Z, 2026-06-02T00:00:00Z)" in caplog.text
+        assert f"waiting for raw.orders ds={KEY}" in caplog.text
+
+    def test_on_a_table_without_partitions_fails_at_once_with_a_sentence(self, wait_for, land, caplog):
+        # C17, prior art 25
+        land("raw.orders")
+        assert isinstance(finish(outcome(wait_for())), TaskFailedEvent)
+        assert "raw.orders holds data without partitions, and labels of ds are waited for" in caplog.text
+        assert "Traceback" not in caplog.text
+
+    def test_on_another_partition_column_fails_at_once(self, wait_for, land, caplog):
+        land("raw.orders/day=2026-06-01")
+        assert isinstance(finish(outcome(wait_for())), TaskFailedEvent)
+        assert "raw.orders is partitioned by day, not by ds" in caplog.text
+
+    def test_goes_on_while_the_catalog_cannot_answer_and_says_why(self, wait_for, mocker, caplog):
+        caplog.set_level(logging.INFO)
+        listings = [CatalogError(Fault("input", "raw.orders", "no rights", "ask for them"))] * 3
+        catalog = mocker.Mock()
+        catalog.list_partitions.side_effect = [*listings, TableListing.of("ds", [KEY])]
+        mocker.patch("airflow_chronon.airflow.sensors.triggers.build_catalog", return_value=catalog)
+        assert isinstance(finish(outcome(wait_for())), TaskSuccessEvent)
+        assert caplog.text.count("no rights") == 1
+
+    @pytest.mark.parametrize(
+        ("policy", "ends"), [(Lookback.WARN, True), (Lookback.IGNORE, True), (Lookback.REQUIRE, False)]
+    )
+    def test_treats_a_hole_in_the_lookback_as_its_policy_says(self, wait_for, land, caplog, policy, ends):
+        # C17: 05-30 is missing; what lies before the first landed label is no hole
+        caplog.set_level(logging.INFO)
+        for label in ("2026-05-29", "2026-05-31", KEY):
+            land(f"raw.orders/ds={label}")
+        trigger = wait_for(replace(ORDERS, reach=5 * DAY, policy=policy))
+
+        async def story() -> TriggerEvent:
+            waiting = asyncio.create_task(outcome(trigger))
+            if not ends:
+                await until(lambda: "has holes: ds=2026-05-30" in caplog.text)
+                assert not waiting.done()
+                land("raw.orders/ds=2026-05-30")
+            return await waiting
+
+        event = finish(story())
+        assert isinstance(event, TaskSuccessEvent)
+        warned = [
+            record for record in caplog.records if record.levelno == logging.WARNING and "has holes" in record.message
+        ]
+        assert bool(warned) is (policy is Lookback.WARN)
+        said = event.xcoms
+        assert said == ({"return_value": warned[0].message} if warned else None)
+
+    def test_for_sub_partitions_looks_under_each_label(self, wait_for, land):
+        # C20
+        async def story() -> TriggerEvent:
+            waiting = asyncio.create_task(outcome(wait_for(replace(ORDERS, sub=("region=eu", "region=us")))))
+            land(f"raw.orders/ds={KEY}/region=eu")
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            land(f"raw.orders/ds={KEY}/region=us")
+            return await waiting
+
+        assert isinstance(finish(story()), TaskSuccessEvent)
+
+    def test_on_a_time_partitioned_table_ends_when_its_newest_value_is_there(self, wait_for, tmp_path, caplog):
+        # C18
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        caplog.set_level(logging.INFO)
+        (tmp_path / "raw.clicks").mkdir()
+
+        def write(name: str, *moments: datetime) -> None:
+            part = tmp_path / "raw.clicks" / f"_{name}"  # hidden until it is whole
+            pq.write_table(pa.table({"ts": list(moments)}), part)
+            part.rename(part.with_name(name))
+
+        write("a.parquet", datetime(2026, 6, 1, 23, tzinfo=timezone.utc))
+
+        async def story() -> TriggerEvent:
+            waiting = asyncio.create_task(outcome(wait_for(TableDependency("raw.clicks", "ts"))))
+            await until(lambda: "the newest ts of raw.clicks is 2026-06-01T23:00:00Z" in caplog.text)
+            write("b.parquet", datetime(2026, 6, 2, tzinfo=timezone.utc))
+            return await waiting
+
+        assert isinstance(finish(story()), TaskSuccessEvent)
+
+    def test_on_an_expression_ends_when_it_is_true_or_greater(self, wait_for, mocker):
+        # C19
+        values = iter([None, False, "2026-06-01", "2026-06-02"])
+        catalog = mocker.Mock()
+        catalog.evaluate.side_effect = lambda table, expression: next(values)
+        mocker.patch("airflow_chronon.airflow.sensors.triggers.build_catalog", return_value=catalog)
+        assert isinstance(finish(outcome(wait_for(replace(ORDERS, expression="max(ds)")))), TaskSuccessEvent)
+        assert next(values, "used up") == "used up"
+
+    def test_where_nothing_is_needed_is_over_before_it_began(self, wait_for):
+        # C16: the cut-off leaves nothing
+        old = CutOffs(start=at("2026-06-05T00:00:00Z"))
+        trigger = wait_for(replace(ORDERS, cut=old))
+        assert trigger.shared_stream_key() is None
+        assert isinstance(finish(outcome(trigger)), TaskSuccessEvent)
+
+    def test_of_a_manual_run_without_a_window_is_over_before_it_began(self, wait_for):
+        # H7
+        assert isinstance(finish(outcome(wait_for(key=""))), TaskSuccessEvent)
+
+    @pytest.mark.parametrize(
+        ("request_", "says"),
+        [
+            ({"key": KEY, "start_ds": KEY}, "both a partition key '2026-06-01' and start_ds or end_ds are given"),
+            ({"key": "", "end_ds": KEY}, "end_ds '2026-06-01' is given without start_ds"),
+            ({"key": "2026-07-01"}, "has not closed"),
+            ({"key": "", "start_ds": "2026-06-02", "end_ds": "2026-06-01"}, "is before start_ds"),
+        ],
+    )
+    def test_of_a_request_that_contradicts_itself_fails_with_a_sentence(self, wait_for, caplog, request_, says):
+        # C27
+        trigger = wait_for(**request_)
+        assert trigger.shared_stream_key() is None
+        assert isinstance(finish(outcome(trigger)), TaskFailedEvent)
+        assert says in caplog.text
+
+    def test_of_a_range_waits_for_every_label_of_it(self, wait_for, land):
+        # C27
+        async def story() -> TriggerEvent:
+            waiting = asyncio.create_task(outcome(wait_for(key="", start_ds="2026-06-01", end_ds="2026-06-02")))
+            land("raw.orders/ds=2026-06-02")
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            land("raw.orders/ds=2026-06-01")
+            return await waiting
+
+        assert isinstance(finish(story()), TaskSuccessEvent)
+
+
+class TestItsDeadline:
+    """Airflow keeps it in its database and hands it to the trigger as ``timeout_after``, after a restart too."""
+
+    @pytest.mark.parametrize(("on_timeout", "kind"), [("fail", TaskFailedEvent), ("skip", TaskSkippedEvent)])
+    def test_ends_the_wait_as_it_is_told(self, wait_for, clock, on_timeout, kind, caplog):
+        # prior art 27
+        trigger = wait_for(on_timeout=on_timeout)
+        deadline = datetime.fromtimestamp(clock.instant, timezone.utc)
+        trigger.timeout_after = deadline + timedelta(seconds=BACKSTOP_SECONDS)
+        assert isinstance(finish(outcome(trigger)), kind)
+        assert "time is up" in caplog.text
+        assert "raw.orders is not there yet" in caplog.text
+
+    def test_lies_before_the_end_that_airflow_makes_itself(self, wait_for, clock):
+        async def story() -> None:
+            trigger = wait_for()
+            trigger.timeout_after = datetime.fromtimestamp(clock.instant + BACKSTOP_SECONDS + 1, timezone.utc)
+            waiting = asyncio.create_task(outcome(trigger))
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            clock.instant += 1
+            assert isinstance(await waiting, TaskFailedEvent)
+
+        finish(story())
+
+    def test_does_not_begin_anew_with_a_new_triggerer(self, wait_for, clock):
+        deadline = datetime.fromtimestamp(clock.instant + BACKSTOP_SECONDS + 5, timezone.utc)
+        first = wait_for()
+        _, kwargs = first.serialize()
+        clock.instant += 5  # the first triggerer died meanwhile
+        again = PartitionTrigger(**kwargs)
+        again.timeout_after = deadline
+        assert isinstance(finish(outcome(again)), TaskFailedEvent)
+
+    def test_is_no_matter_when_the_label_is_there_at_last(self, wait_for, land, clock):
+        land(f"raw.orders/ds={KEY}")
+        trigger = wait_for()
+        trigger.timeout_after = datetime.fromtimestamp(clock.instant, timezone.utc)
+        assert isinstance(finish(outcome(trigger)), TaskSuccessEvent)
+
+
+class TestTwentyWaitsOnOneTable:
+    def test_share_one_listing_per_poll(self, wait_for, land, mocker):
+        # one poll serves every deferred task, through Airflow's own manager
+        listed = mocker.spy(FilesystemCatalog, "list_partitions")
+        opened = mocker.spy(PartitionTrigger, "open_shared_stream")
+        labels = [f"2026-05-{day:02d}" for day in range(1, 21)]
+        rounds: list[int] = []
+
+        async def story() -> list[TriggerEvent]:
+            triggerer = Triggerer()
+            triggers = [wait_for(key=label) for label in labels]
+            for trigger in triggers:
+                trigger.poll_seconds = 1
+            waits = [asyncio.create_task(triggerer.run(number, trigger)) for number, trigger in enumerate(triggers)]
+            await until(lambda: listed.call_count >= 1)
+            for label in labels:
+                land(f"raw.orders/ds={label}")
+            events = await asyncio.gather(*waits)
+            rounds.append(listed.call_count)
+            return events
+
+        events = finish(story())
+        assert [type(event) for event in events] == [TaskSuccessEvent] * 20
+        assert opened.call_count == 1
+        assert rounds[0] <= 3  # not 20
+
+    def test_of_which_one_joins_late_is_judged_by_what_was_seen_last(self, wait_for, land, mocker):
+        listed = mocker.spy(FilesystemCatalog, "list_partitions")
+        land("raw.orders/ds=2026-05-01")
+
+        async def story() -> None:
+            triggerer = Triggerer()
+            first, late = wait_for(key="2026-05-30"), wait_for(key="2026-05-01")
+            for trigger in (first, late):
+                trigger.poll_seconds = 3600
+            waiting = asyncio.create_task(triggerer.run(1, first))
+            await until(lambda: bool(PartitionTrigger._sightings))
+            assert isinstance(await triggerer.run(2, late), TaskSuccessEvent)
+            assert listed.call_count == 1
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await triggerer.streams.stop_all()
+
+        finish(story())
+
+    def test_on_other_tables_or_questions_share_nothing(self, wait_for):
+        keys = {
+            wait_for().shared_stream_key(),
+            wait_for(replace(ORDERS, table="raw.other")).shared_stream_key(),
+            wait_for(replace(ORDERS, expression="count(*) > 0")).shared_stream_key(),
+            wait_for(TableDependency("raw.orders", "ts")).shared_stream_key(),
+        }
+        assert len(keys) == 4
+        assert wait_for(key="2026-05-01").shared_stream_key() == wait_for().shared_stream_key()
+
+
+def test_a_slow_catalog_never_blocks_the_event_loop(wait_for, mocker):
+    # prior art 28: a heartbeat goes on while a listing hangs
+    released = threading.Event()
+
+    class Slow(FakeCatalog):
+        def list_partitions(self, table: str) -> TableListing:
+            released.wait(LIMIT)
+            return TableListing.of("ds", [KEY])
+
+    mocker.patch("airflow_chronon.airflow.sensors.triggers.build_catalog", return_value=Slow())
+
+    async def story() -> TriggerEvent:
+        waiting = asyncio.create_task(outcome(wait_for()))
+        for _ in range(20):
+            await asyncio.sleep(0.005)  # only a loop that is free gets through these
+        assert not waiting.done()
+        released.set()
+        return await waiting
+
+    assert isinstance(finish(story()), TaskSuccessEvent)
+
+
+class TestAGate:
+    SCHEDULE = schedule_of({Mode.BACKFILL: "0 6 * * mon", Mode.UPLOAD: "0 2 * * *"}, DAY)
+
+    def gate(self, mode: str, **request: str) -> GateTrigger:
+        return GateTrigger(schedule=schedule_to_json(self.SCHEDULE), mode=mode, **run_of(**request))
+
+    def test_skips_a_mode_whose_schedule_does_not_fire_for_the_partition(self):
+        # C10: 2026-06-02 is a Tuesday
+        event = finish(outcome(self.gate("backfill", key="2026-06-02", run_type="scheduled")))
+        assert isinstance(event, TaskSkippedEvent)
+
+    def test_lets_a_mode_through_whose_fire_has_come(self):
+        for mode in ("backfill", "upload"):
+            event = finish(outcome(self.gate(mode, key="2026-06-07", run_type="scheduled")))
+            assert isinstance(event, TaskSuccessEvent)
+
+    def test_holds_a_mode_until_its_own_fire(self, clock, mocker, caplog):
+        # C10: on Mondays the upload fires at two and the backfill at six
+        caplog.set_level(logging.INFO)
+        clock.instant = at("2026-06-08T02:00:00Z")
+        slept: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            clock.instant += int(seconds)
+
+        mocker.patch("airflow_chronon.airflow.sensors.triggers.asyncio.sleep", sleep)
+        assert isinstance(
+            finish(outcome(self.gate("backfill", key="2026-06-07", run_type="scheduled"))), TaskSuccessEvent
+        )
+        assert sum(slept) == 4 * 3600
+        assert max(slept) <= 60  # clocks are set while triggers sleep
+        assert "backfill fires at 2026-06-08T06:00:00Z" in caplog.text
+
+    def test_lets_replays_and_manual_runs_through_at_once(self):
+        # C9: every mode, whatever the schedule
+        for request in ({"key": "2026-06-02"}, {"key": "", "run_type": "manual"}):
+            assert isinstance(finish(outcome(self.gate("backfill", **request))), TaskSuccessEvent)
+
+    def test_fails_a_request_that_contradicts_itself(self, caplog):
+        assert isinstance(
+            finish(outcome(self.gate("backfill", key="2026-06-02", end_ds="2026-06-02"))), TaskFailedEvent
+        )
+        assert "give the key, or the range, not both" in caplog.text.lower()
+
+
+def test_triggers_come_back_from_their_serialised_form(wait_for):
+    # what Airflow keeps in its database
+    from airflow.serialization.serialized_objects import BaseSerialization
+
+    gate = GateTrigger(schedule=schedule_to_json(DAILY), mode="backfill", **run_of(KEY))
+    for trigger in (wait_for(replace(ORDERS, reach=None, sub=("a=b",))), gate):
+        path, kwargs = trigger.serialize()
+        assert path == f"airflow_chronon.airflow.sensors.triggers.{type(trigger).__name__}"
+        back = type(trigger)(**BaseSerialization.deserialize(BaseSerialization.serialize(kwargs)))
+        assert back.serialize() == (path, kwargs)

@@ -1,0 +1,3 @@
+"""The fixtures of the command line."""
+
+from tests.support.cli_fixtures import command, root  # noqa: F401

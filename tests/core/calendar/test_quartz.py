@@ -1,0 +1,146 @@
+"""Crons of jobs: Quartz, Unix and shorthands (H1)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_chronon.core.calendar.cron import Cron, IllegalCron
+from airflow_chronon.core.calendar.instants import from_datetime, to_datetime
+from airflow_chronon.core.calendar.quartz import SHORTHANDS, read_cron
+from tests.support.confs import at
+from tests.support.quartz_reading import next_fires, random_expression
+
+
+def fires(text: str, after: datetime, count: int) -> list[datetime]:
+    cron, found, instant = read_cron(text), [], from_datetime(after)
+    for _ in range(count):
+        instant = cron.first_at_or_after(instant + 1)
+        found.append(to_datetime(instant))
+    return found
+
+
+class TestQuartz:
+    @pytest.mark.parametrize("seed", range(200))
+    def test_a_generated_expression_fires_as_quartz_does(self, seed: int) -> None:  # H1
+        random = Random(seed)
+        text = random_expression(random)
+        after = datetime(random.randint(2024, 2029), random.randint(1, 12), random.randint(1, 28), tzinfo=timezone.utc)
+        assert fires(text, after, 12) == list(next_fires(text, after, 12)), text
+
+    @pytest.mark.parametrize(
+        ("quartz", "unix"),
+        [
+            pytest.param("0 0 * ? * * *", "0 * * * *", id="every hour, as the source document writes it"),
+            pytest.param("0 0 0 ? * 1", "0 0 * * 0", id="1 is Sunday"),
+            pytest.param("0 0 0 ? * 7", "0 0 * * 6", id="7 is Saturday"),
+            pytest.param("0 30 6 ? * MON-FRI", "30 6 * * 1-5", id="names"),
+            pytest.param("0 0 0 ? * FRI-MON", "0 0 * * 0,1,5,6", id="a range over the end of the week"),
+            pytest.param("0 5/15 * * * ?", "5,20,35,50 * * * *", id="a step from a minute"),
+            pytest.param("0 0 0 ? * 2/2", "0 0 * * 1,3,5", id="a step from a weekday ends on Saturday"),
+            pytest.param("0 /20 22-1 * * ?", "0,20,40 0,1,22,23 * * *", id="hours over midnight"),
+            pytest.param("0 0 4 1 JAN,jul ?", "0 4 1 1,7 *", id="months by name"),
+            pytest.param("0 0 4 1-31 * ? *", "0 4 * * *", id="every day by number"),
+        ],
+    )
+    def test_what_it_becomes(self, quartz: str, unix: str) -> None:
+        assert read_cron(quartz) == Cron(unix)
+
+    @pytest.mark.parametrize(
+        ("text", "named"),
+        [
+            ("30 0 0 * * ?", "seconds '30'"),
+            ("* 0 0 * * ?", "seconds '*'"),
+            ("0,30 0 0 * * ?", "seconds '0,30'"),
+            ("0/30 * * * * ?", "seconds '0/30'"),
+            ("0 0 0 1 1 ? 2027", "year '2027'"),
+            ("0 0 0 1 1 ? 2026-2030", "year '2026-2030'"),
+            ("0 0 0 1 * MON", "neither of day-of-month and weekday is ?"),
+            ("0 0 0 * * *", "neither of day-of-month and weekday is ?"),
+            ("0 0 0 ? * ?", "both of day-of-month and weekday is ?"),
+            ("0 0 0 L * ?", "L in the day-of-month"),
+            ("0 0 0 L-3 * ?", "L in the day-of-month"),
+            ("0 0 0 LW * ?", "W in the day-of-month"),
+            ("0 0 0 15W * ?", "W in the day-of-month"),
+            ("0 0 0 ? * 6L", "L in the weekday"),
+            ("0 0 0 ? * FRIL", "L in the weekday"),
+            ("0 0 0 ? * 6#3", "# in the weekday"),
+            ("0 0 0 ? * 0", "weekday '0' is not within 1 to 7"),
+            ("0 0 0 ? * 8", "weekday '8' is not within 1 to 7"),
+            ("0 60 0 * * ?", "minute '60' is not within 0 to 59"),
+            ("0 0 24 * * ?", "hour '24' is not within 0 to 23"),
+            ("0 0 0 0 * ?", "day-of-month '0' is not within 1 to 31"),
+            ("0 0 0 1 13 ?", "month '13' is not within 1 to 12"),
+            ("0 0/60 * * * ?", "step"),
+            ("0 0/0 * * * ?", "step"),
+            ("0 0 0 ? * MONDAY", "weekday 'MONDAY' cannot be read"),
+            ("0 ? 0 * * ?", "minute '?' cannot be read"),
+            ("0 0-5-9 0 * * ?", "cannot be read"),
+            ("0 ,5 0 * * ?", "cannot be read"),
+            ("0 0 0 30 2 ?", "never fires"),
+            ("0 0 0 H * ?", "cannot be read"),
+        ],
+    )
+    def test_what_cannot_be_converted_is_refused_by_name(self, text: str, named: str) -> None:  # H1
+        with pytest.raises(IllegalCron) as refused:
+            read_cron(text)
+        fault = refused.value.fault
+        assert fault.rule == "H1" and repr(text) in fault.message and named in fault.message and fault.remedy
+
+    @given(st.text(alphabet="0123456789*?/,-LW#SUNMOR @", max_size=30))
+    def test_any_text_is_a_cron_or_one_fault(self, text: str) -> None:
+        try:
+            assert read_cron(text).first_at_or_after(at("2026-01-01")) >= at("2026-01-01")
+        except IllegalCron as error:
+            assert error.fault.rule == "H1"  # noqa: PT017
+
+
+class TestOtherSpellings:
+    @pytest.mark.parametrize(
+        ("text", "first"),
+        [
+            ("@hourly", "2026-01-01T01:00:00"),
+            ("@daily", "2026-01-02T00:00:00"),
+            ("@midnight", "2026-01-02T00:00:00"),
+            ("@weekly", "2026-01-04T00:00:00"),
+            ("@monthly", "2026-02-01T00:00:00"),
+            ("@yearly", "2027-01-01T00:00:00"),
+            ("@annually", "2027-01-01T00:00:00"),
+            (" @Hourly ", "2026-01-01T01:00:00"),
+        ],
+    )
+    def test_shorthands(self, text: str, first: str) -> None:  # H1
+        assert read_cron(text).first_at_or_after(at("2026-01-01") + 1) == at(first)
+        assert text.strip().lower() in SHORTHANDS
+
+    def test_five_fields_are_unix_cron_with_its_own_weekdays(self) -> None:  # H1
+        monday = at("2026-06-01")
+        assert read_cron("0 0 * * 1").first_at_or_after(monday - 1) == monday
+        either = read_cron("0 0 3 * MON")  # both restricted: either day, as in C2
+        assert [either.first_at_or_after(monday), either.first_at_or_after(monday + 1)] == [monday, at("2026-06-03")]
+
+    @pytest.mark.parametrize(
+        "text", ["", "@never", "@reboot", "* * * *", "0 0 0 * * ? * *", "0 0 31 2 *", "1 2 3 4 x", "R * * * *"]
+    )
+    def test_other_texts_are_refused(self, text: str) -> None:
+        with pytest.raises(IllegalCron) as refused:
+            read_cron(text)
+        assert refused.value.fault.rule == "H1"
+
+
+@given(
+    st.sampled_from(["0 * * * *", "*/7 3,9 * * *", "0 4 1 * *", "15,45 6 * * 1-5"]),
+    st.integers(0, 500),
+    st.integers(0, 500),
+)
+def test_counting_fires_back_is_stepping_back(text: str, count: int, floor: int) -> None:
+    cron = Cron(text)
+    fire = cron.first_at_or_after(at("2026-06-01"))
+    steps = [fire]
+    for _ in range(max(count, floor)):
+        steps.append(cron.last_before(steps[-1]))
+    assert cron.back(fire, count, not_before=steps[floor]) == steps[min(count, floor)]

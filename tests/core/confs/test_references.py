@@ -1,0 +1,269 @@
+"""Which tables a conf reads, on whose grid, and what is wrong with a reference (C13 to C15)."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from tests.support.confs import (
+    Document,
+    dependency,
+    entities,
+    events,
+    faults_of,
+    group_by,
+    join,
+    judge,
+    labels_waited,
+    plan_of,
+    rules_broken,
+    staging_query,
+    waits_of,
+)
+
+THREE_HOURS: Document = {"schedule": "15 1-22/3 * * *", "interval": "3h", "offset": "1h"}
+SIX_AT_TWO: Document = {"schedule": "0 2-20/6 * * *", "interval": "6h", "offset": "2h"}
+SIX_AT_FOUR: Document = {"schedule": "0 4-22/6 * * *", "interval": "6h", "offset": "4h"}
+
+
+class TestWholePartitionReads:  # C13
+    @pytest.mark.parametrize(
+        "misaligned",
+        [
+            pytest.param(group_by(sources=[events(interval="3h", offset="1h")], **SIX_AT_TWO), id="a GroupBy's events"),
+            pytest.param(
+                group_by(sources=[entities(interval="3h", offset="1h")], **SIX_AT_TWO), id="a GroupBy's snapshots"
+            ),
+            pytest.param(
+                staging_query(dependencies=[dependency("data.x", "3h", offset="1h")], **SIX_AT_TWO), id="a dependency"
+            ),
+            pytest.param(join(left=events(interval="3h", offset="1h"), **SIX_AT_TWO), id="a Join's left"),
+        ],
+    )
+    def test_a_read_that_cuts_partitions_is_refused(self, misaligned: Document) -> None:
+        (fault,) = faults_of(misaligned)
+        assert fault.rule == "C13"
+        assert (
+            "6h@2h" in fault.message
+            and "3h@1h" in fault.message
+            and "02:00 cuts the partition [01:00, 04:00)" in fault.message
+        )
+        assert "would fit" in fault.remedy
+
+    def test_boundaries_that_line_up_pass(self) -> None:
+        assert rules_broken(group_by(sources=[events(interval="3h", offset="1h")], **SIX_AT_FOUR)) == []
+
+    @pytest.mark.parametrize(
+        "free",
+        [
+            pytest.param(
+                join(left=events(interval="6h", offset="2h"), parts=[group_by(**THREE_HOURS)], **SIX_AT_TWO),
+                id="a right part",
+            ),
+            pytest.param(
+                join(left=events(interval="6h", offset="2h"), bootstraps=[{"table": "data.boot"}], **SIX_AT_TWO),
+                id="a bootstrap part",
+            ),
+            pytest.param(group_by(sources=[events(timePartitioned=1)], **SIX_AT_TWO), id="a time-partitioned table"),
+        ],
+    )
+    def test_what_is_not_read_as_whole_partitions_need_not_line_up(self, free: Document) -> None:
+        assert rules_broken(free) == []
+
+    def test_the_producers_real_grid_counts_not_the_text(self) -> None:
+        producer = staging_query("t.s.three__1", **THREE_HOURS)
+        assert rules_broken(staging_query(dependencies=[dependency("ns.t_s_three__1")], **SIX_AT_TWO), producer) == [
+            "C13"
+        ]
+        assert rules_broken(staging_query(dependencies=[dependency("ns.t_s_three__1")], **SIX_AT_FOUR), producer) == []
+
+    def test_every_misaligned_source_is_reported(self) -> None:
+        conf = group_by(
+            sources=[events("a.a", "3h"), events("b.b", "3h", offset="1h"), events("c.c", "4h")], **SIX_AT_TWO
+        )
+        assert [fault.field for fault in faults_of(conf)] == [f"sources[{n}].events.query" for n in range(3)]
+
+
+class TestGridsOfSources:  # C4, C5
+    @pytest.mark.parametrize(
+        ("interval", "offset", "rule"),
+        [("45m", None, "C4"), ("7d", None, "C4"), ("5h", None, "C4"), ("3h", "3h", "C5"), ("3h", "-1h", "C5")],
+    )
+    def test_the_compiler_does_not_check_them_so_we_do(self, interval: str, offset: str | None, rule: str) -> None:
+        assert rules_broken(group_by(sources=[events(interval=interval, offset=offset)])) == [rule]
+        assert rules_broken(staging_query(dependencies=[dependency("data.x", interval, offset=offset)])) == [rule]
+
+    def test_mutation_tables_are_checked_although_nothing_waits_for_them(self) -> None:
+        producer = staging_query("t.s.hourly__1", schedule="0 * * * *")
+        conf = group_by(sources=[entities(mutations="ns.t_s_hourly__1", interval="3h")])
+        assert rules_broken(conf, producer) == ["C15"]
+
+
+class TestExternalTables:  # C14
+    @pytest.mark.parametrize(
+        "silent",
+        [
+            pytest.param(group_by(sources=[events()], schedule="0 * * * *"), id="a GroupBy source"),
+            pytest.param(group_by(sources=[events()], offset="2h"), id="a day on an offset"),
+            pytest.param(join(left=events(), schedule="0 * * * *"), id="a Join's left"),
+            pytest.param(
+                staging_query(dependencies=[dependency("data.x", None)], schedule="0 * * * *"), id="a dependency"
+            ),
+        ],
+    )
+    def test_a_silent_table_under_a_grid_that_is_not_days_is_refused(self, silent: Document) -> None:
+        (fault,) = faults_of(silent)
+        assert fault.rule == "C14" and "partition_interval" in fault.remedy
+
+    def test_it_may_be_silent_under_midnight_days_and_when_time_partitioned(self) -> None:
+        assert rules_broken(group_by(sources=[events()])) == []
+        assert rules_broken(group_by(sources=[events(timePartitioned=1)], schedule="0 * * * *")) == []
+
+    def test_a_bad_format_does_not_hide_it(self) -> None:
+        assert rules_broken(group_by(sources=[events(partitionFormat="MMM")], schedule="0 * * * *")) == ["C14", "C7"]
+
+
+class TestProducedTables:  # C15
+    HOURLY = staging_query(
+        "t.s.hourly__1", schedule="0 * * * *", info={"partitionColumn": "hr", "partitionFormat": "yyyyMMddHH"}
+    )
+
+    def test_they_carry_their_producers_grid_format_and_column(self) -> None:
+        (wait,) = waits_of(plan_of(group_by(sources=[events("ns.t_s_hourly__1")]), self.HOURLY), "2026-06-01")
+        assert wait["column"] == "hr"
+        assert wait["labels"] == [f"20260601{hour:02d}" for hour in range(24)]
+
+    @pytest.mark.parametrize("suffix", ["__derived", "__upload", "/region=eu", "__derived/region=eu"])
+    def test_suffixes_and_sub_partitions_are_understood(self, suffix: str) -> None:
+        (wait,) = waits_of(
+            plan_of(staging_query(dependencies=[dependency("ns.t_s_hourly__1" + suffix)]), self.HOURLY), "2026-06-01"
+        )
+        assert wait["table"] == "ns.t_s_hourly__1" + suffix.partition("/")[0]
+        assert len(wait["labels"]) == 24
+        assert wait["sub"] == (["region=eu"] if "/" in suffix else [])
+
+    def test_a_placeholder_namespace_is_linked_by_name_with_a_warning(self) -> None:
+        producer = staging_query("t.s.hourly__1", schedule="0 * * * *", outputNamespace="elsewhere")
+        plan = plan_of(staging_query(dependencies=[dependency("ns.t_s_hourly__1", "1h")]), producer)
+        assert list(labels_waited(plan, "2026-06-01")) == ["elsewhere.t_s_hourly__1"]
+        (warning,) = plan.warnings
+        assert warning.rule == "C15" and "elsewhere.t_s_hourly__1" in warning.message
+
+    def test_another_namespace_is_never_guessed(self) -> None:
+        producer = staging_query("t.s.hourly__1", schedule="0 * * * *", outputNamespace="elsewhere")
+        plan = plan_of(staging_query(dependencies=[dependency("third.t_s_hourly__1")]), producer)
+        assert plan.producers == () and list(labels_waited(plan, "2026-06-01")) == ["third.t_s_hourly__1"]
+
+    def test_a_placeholder_that_two_confs_could_mean_stays_external(self) -> None:
+        one = staging_query("t.s.x_y__1", outputNamespace="one")
+        other = staging_query("t.s_x.y__1", outputNamespace="two")
+        plan = plan_of(staging_query("t.s.reader__1", dependencies=[dependency("ns.t_s_x_y__1")]), one, other)
+        assert plan.producers == () and plan.warnings == ()
+
+    def test_a_placeholder_never_means_the_reader_itself(self) -> None:
+        # the copy of the part in the join is older than the tree's, which has moved to another namespace
+        copy = group_by("t.g.part__1", sources=[events("old.t_g_part__1")], outputNamespace="old")
+        plan = plan_of(join(parts=[copy]), group_by("t.g.part__1"))
+        assert "old.t_g_part__1" in labels_waited(plan, "2026-06-01") and plan.producers == ()
+
+    def test_a_declared_grid_that_contradicts_is_refused(self) -> None:
+        (fault,) = faults_of(group_by(sources=[events("ns.t_s_hourly__1", "3h")]), self.HOURLY)
+        assert fault.rule == "C15" and "grid 3h contradicts" in fault.message and "writes 1h" in fault.message
+
+    def test_a_query_that_declares_1d_over_an_hourly_table_contradicts(self) -> None:
+        assert rules_broken(group_by(sources=[events("ns.t_s_hourly__1", "1d")]), self.HOURLY) == ["C15"]
+
+    def test_a_dependencys_1d_is_the_compilers_default_and_declares_nothing(self) -> None:
+        plan = plan_of(staging_query(dependencies=[dependency("ns.t_s_hourly__1", "1d")]), self.HOURLY)
+        assert len(labels_waited(plan, "2026-06-01")["ns.t_s_hourly__1"]) == 24
+        assert [warning.rule for warning in plan.warnings] == ["C15"]
+
+    @pytest.mark.parametrize("spelled", ["60m", "1h"])
+    def test_the_same_grid_in_another_spelling_does_not_contradict(self, spelled: str) -> None:
+        assert rules_broken(group_by(sources=[events("ns.t_s_hourly__1", spelled)]), self.HOURLY) == []
+
+    def test_a_reader_of_a_conf_without_a_legal_grid_is_rejected_and_says_why(self) -> None:
+        bad = staging_query("t.s.bad__1", schedule="@never", interval="45m")
+        (fault,) = faults_of(staging_query(dependencies=[dependency("ns.t_s_bad__1")]), bad)
+        assert fault.rule == "C4" and "producer staging_query/t.s.bad__1 is rejected" in fault.message
+
+    def test_a_producer_with_a_bad_schedule_but_a_declared_grid_does_not_drag_its_readers_down(self) -> None:
+        bad = staging_query("t.s.bad__1", schedule="@hourly", interval="1h")
+        verdicts = judge(staging_query(dependencies=[dependency("ns.t_s_bad__1", "1h")]), bad)
+        assert isinstance(verdicts["staging_query/t.s.x__1"], ConfPlan)
+        assert isinstance(verdicts["staging_query/t.s.bad__1"], RejectedConf)
+
+    def test_two_writers_of_one_table_are_warned_about(self) -> None:  # C28
+        plan = plan_of(group_by("t.m.x__1"), join("t.m.x__1"))
+        assert [warning.rule for warning in plan.warnings] == ["C28"]
+
+
+class TestCycles:  # C15
+    @staticmethod
+    def chain(*edges: tuple[str, str, str]) -> list[Document]:
+        """Daily staging queries: (reader, producer, endOffset)."""
+        names = sorted({name for reader, producer, _ in edges for name in (reader, producer)})
+        return [
+            staging_query(
+                f"t.s.{name}",
+                dependencies=[dependency(f"ns.t_s_{p}", end=end, start=end) for r, p, end in edges if r == name],
+            )
+            for name in names
+        ]
+
+    @staticmethod
+    def on_a_cycle(*documents: Document) -> set[str]:
+        verdicts = judge(*documents)
+        return {
+            key for key, v in verdicts.items() if isinstance(v, RejectedConf) and {f.rule for f in v.faults} == {"C15"}
+        }
+
+    def test_a_cycle_is_named_from_every_conf_on_it(self) -> None:
+        confs = self.chain(("a", "b", "0d"), ("b", "c", "0d"), ("c", "a", "0d"), ("d", "a", "0d"))
+        assert self.on_a_cycle(*confs) == {"staging_query/t.s.a", "staging_query/t.s.b", "staging_query/t.s.c"}
+        (fault,) = faults_of(confs[1], confs[0], *confs[2:])
+        path = " reads ".join(f"staging_query/t.s.{name}" for name in "bcab")
+        assert path in fault.message
+
+    def test_a_wait_that_looks_back_opens_the_cycle(self) -> None:
+        assert self.on_a_cycle(*self.chain(("a", "b", "0d"), ("b", "a", "1d"))) == set()
+
+    def test_a_conf_that_reads_its_own_earlier_partitions_is_fine(self) -> None:
+        assert self.on_a_cycle(*self.chain(("a", "a", "1d"))) == set()
+
+    @pytest.mark.parametrize("lag", ["0d", "6h", "-1d"])
+    def test_a_conf_that_reads_its_own_partition_is_a_cycle(self, lag: str) -> None:
+        # a lag of less than one partition still touches the partition that is being written
+        assert self.on_a_cycle(*self.chain(("a", "a", lag))) == {"staging_query/t.s.a"}
+
+    def test_mutation_tables_are_edges(self) -> None:
+        reader = group_by("t.g.a", sources=[entities(mutations="ns.t_s_b")])
+        assert self.on_a_cycle(reader, staging_query("t.s.b", dependencies=[dependency("ns.t_g_a")])) == {
+            "group_by/t.g.a",
+            "staging_query/t.s.b",
+        }
+
+    @pytest.mark.parametrize("lag", ["0d", "1d"])
+    def test_bootstrap_tables_are_edges(self, lag: str) -> None:
+        bootstrap = {"table": "ns.t_s_b", "query": {"partitionLag": {"length": int(lag[0]), "timeUnit": 1}}}
+        reader = join("t.j.a", bootstraps=[bootstrap])
+        found = self.on_a_cycle(reader, staging_query("t.s.b", dependencies=[dependency("ns.t_j_a")]))
+        assert found == ({"join/t.j.a", "staging_query/t.s.b"} if lag == "0d" else set())
+
+    def test_join_sources_are_edges(self) -> None:
+        inner = join("t.j.inner", parts=[group_by("t.g.outer", sources=[events(topic="kafka://t")], accuracy=0)])
+        outer = group_by("t.g.outer", sources=[{"joinSource": {"join": inner}}])
+        inner_reads_outer = join("t.j.inner", left=events("ns.t_g_outer"))
+        assert self.on_a_cycle(outer, inner_reads_outer) == {"group_by/t.g.outer", "join/t.j.inner"}
+
+    def test_a_snapshot_part_looks_back_by_its_own_length(self) -> None:
+        def part(of: Document) -> list[Document]:
+            return [group_by("t.g.part", sources=[events("ns.t_j_a")], accuracy=1, **of)]
+
+        assert self.on_a_cycle(join("t.j.a", parts=part({"schedule": "@daily"}))) == set()
+        # an hourly snapshot taken during the day would need the day that is being written
+        assert self.on_a_cycle(join("t.j.a", parts=part({"schedule": "0 * * * *"}))) == {"join/t.j.a"}
+
+    def test_a_temporal_part_does_not_look_back(self) -> None:
+        part = group_by("t.g.part", sources=[events("ns.t_j_a", topic="kafka://t")])
+        assert self.on_a_cycle(join("t.j.a", parts=[part])) == {"join/t.j.a"}

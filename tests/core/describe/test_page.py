@@ -1,0 +1,86 @@
+"""The page of a conf."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_chronon.conf_root.root import read_conf_root
+from airflow_chronon.core.confs.conf import ConfKey
+from airflow_chronon.core.confs.documents import ConfType
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.describe.page import conf_page
+
+CORPUS = Path(__file__).resolve().parents[2] / "data" / "main"
+
+
+@pytest.fixture(scope="module")
+def plans() -> dict[str, ConfPlan]:
+    verdicts = read_conf_root(CORPUS, environ={}).judge()
+    return {key: verdict for key, verdict in verdicts.items() if isinstance(verdict, ConfPlan)}
+
+
+def page_of(plans: dict[str, ConfPlan], key: str, consumers: tuple[ConfKey, ...] = ()) -> str:
+    dag_ids = {plan.conf.key: plan.dag_id for plan in plans.values()}
+    return conf_page(plans[key], dag_ids=dag_ids, consumers=consumers)
+
+
+def section(page: str, title: str) -> list[str]:
+    return page.split(f"#### {title}\n\n")[1].split("\n\n")[0].splitlines()
+
+
+def test_every_table_of_every_page_has_as_many_cells_in_each_line(plans):
+    for key in plans:
+        block: list[int] = []
+        for line in [*page_of(plans, key).splitlines(), ""]:
+            if line.startswith("|"):
+                block.append(line.replace("\\|", "").count("|"))
+            else:
+                assert len(set(block)) <= 1, key
+                block = []
+
+
+def test_the_reference_week_shows_what_a_fire_writes_and_waits_for(plans):
+    # C8
+    rows = section(page_of(plans, "staging_query/checkout.orders.daily_default__1"), "Runs of a reference week")
+    assert rows[2] == "| 2026-06-01T00:00:00Z | 2026-05-31 | backfill | 2026-05-31 | vendor.orders ds=2026-05-31 |"
+    assert len(rows) == 2 + 7
+
+
+def test_a_weekly_run_shows_the_whole_week(plans):
+    # C9
+    [row] = section(page_of(plans, "staging_query/checkout.orders.weekly_monday__1"), "Runs of a reference week")[2:]
+    assert "2026-05-25 … 2026-05-31 (7)" in row
+
+
+def test_a_start_date_far_from_the_reference_week_changes_none_of_its_runs(plans, tmp_path):
+    (tmp_path / "compiled").symlink_to(CORPUS)
+    (tmp_path / "chronon.yaml").write_text("start_date: 2030-01-01\n")
+    later = read_conf_root(tmp_path, environ={}).judge()["staging_query/checkout.orders.daily_default__1"]
+    assert isinstance(later, ConfPlan)
+    page = conf_page(later, dag_ids={}, consumers=())
+    assert "partitions from 2030-01-01T00:00:00Z" in page
+    assert len(section(page, "Runs of a reference week")) == 2 + 7
+
+
+def test_an_unscheduled_conf_says_so(plans):
+    # C12
+    page = page_of(plans, "staging_query/checkout.orders.never_scheduled__1")
+    assert "None: it runs when a partition is asked for." in page
+    assert section(page, "Runs of a reference week")[0] == "None."
+
+
+def test_consumers_are_in_a_fixed_order_and_told_apart_from_what_is_not_deployed(plans):
+    known, gone = ConfKey(ConfType.JOIN, "checkout.training.daily_join__1"), ConfKey(ConfType.GROUP_BY, "a.gone__1")
+    pages = {page_of(plans, "group_by/checkout.purchases.daily__3", order) for order in ((known, gone), (gone, known))}
+    [page] = pages
+    assert "Consumers: group_by/a.gone__1 (not deployed), `join.checkout.training.daily_join__1`." in page
+
+
+def test_warnings_stand_on_the_page(plans):
+    warned = next(key for key, plan in plans.items() if plan.warnings)
+    page = page_of(plans, warned)
+    assert "#### Warnings" in page
+    for warning in plans[warned].warnings:
+        assert f"* {warning}" in page

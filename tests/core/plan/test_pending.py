@@ -1,0 +1,222 @@
+"""Replaying what was missed: exactly which partitions (H10, H11, H13; C9)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_chronon.core.calendar.instants import HOUR, TimeWindow
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.plan.history import (
+    JournalEntry,
+    Owed,
+    Seen,
+    entry_from_json,
+    entry_to_json,
+    journal_entry,
+    reborn,
+)
+from airflow_chronon.core.plan.manifest import copy_of
+from airflow_chronon.core.plan.pending import settle
+from airflow_chronon.core.runs.states import KnownRun
+from airflow_chronon.core.settings.model import Settings
+from tests.support.confs import Document, at, events, group_by, plan_of, staging_query
+
+THREE_HOURS = group_by(
+    "t.g.x__1", sources=[events("data.e", "3h", offset="1h")], schedule="15 1-22/3 * * *", offset="1h"
+)
+WEEKLY = staging_query("t.s.w__1", schedule="0 6 * * MON")
+NOW = at("2026-06-02 01:30")  # a Tuesday
+
+
+def settings(**more: object) -> Settings:
+    return Settings.model_validate({"catchup": True, "start_date": "2026-06-01T01:00Z", **more})
+
+
+def plan(document: Document, **more: object) -> ConfPlan:
+    return plan_of(document, settings=settings(**more))
+
+
+def flipped(document: Document, **more: object) -> JournalEntry:
+    """The entry of a conf whose catch-up was just switched on."""
+    before = plan_of(document, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
+    after = plan(document, **more)
+    known = journal_entry(before, copy_of(before), None, Seen(NOW - 1000))
+    return journal_entry(after, copy_of(after), known, Seen(NOW))
+
+
+def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]:
+    starts = [of.spec.start_of(label) for label in labels]
+    return [
+        KnownRun(label, "failed", is_scheduled, of.runs.partition(start))
+        for label, start in zip(labels, starts, strict=True)
+    ]
+
+
+def owed_labels(of: ConfPlan, past: list[KnownRun]) -> list[tuple[str, ...]]:
+    _, stretches = settle(Owed(NOW), of.runs, past)
+    return [stretch.labels for stretch in stretches]
+
+
+def labels(*hours: str) -> tuple[str, ...]:
+    return tuple(f"2026-06-{hour}" for hour in hours)
+
+
+class TestThreeHoursAtOne:
+    def test_everything_since_the_start_that_has_no_run(self) -> None:
+        of = plan(THREE_HOURS)
+        past = ran(of, "2026-06-01-07-00", "2026-06-01-19-00")
+        assert owed_labels(of, past) == [labels("01-01-00", "01-04-00"), labels("01-10-00", "01-13-00", "01-16-00")]
+
+    def test_never_a_partition_that_has_a_run_whatever_became_of_it(self) -> None:
+        of = plan(THREE_HOURS)
+        past = ran(of, "2026-06-01-10-00") + ran(of, "2026-06-01-04-00", is_scheduled=False)
+        assert owed_labels(of, past) == [labels("01-01-00"), labels("01-07-00")]
+
+    def test_a_run_over_a_range_covers_all_of_it(self) -> None:
+        of = plan(THREE_HOURS)
+        wide = KnownRun("m", "success", False, TimeWindow(at("2026-06-01 01:00"), at("2026-06-01 07:00")))
+        assert owed_labels(of, [wide, *ran(of, "2026-06-01-10-00")]) == [labels("01-07-00")]
+
+    def test_the_cap_keeps_the_newest_of_what_was_missed(self) -> None:  # H10
+        of = plan(THREE_HOURS, max_catchup_runs=2)
+        past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00", "2026-06-01-22-00")
+        assert owed_labels(of, past) == [labels("01-10-00"), labels("01-16-00")]
+
+    def test_what_the_timetable_has_yet_to_run_counts_for_the_cap(self) -> None:  # H10
+        of = plan(THREE_HOURS, max_catchup_runs=2)
+        assert owed_labels(of, ran(of, "2026-06-01-13-00", "2026-06-01-19-00")) == [labels("01-16-00")]
+
+    def test_the_cap_holds_when_the_first_run_of_all_comes_after_the_flip(self) -> None:  # H10
+        of = plan(THREE_HOURS, max_catchup_runs=2)
+        owed, stretches = settle(Owed(NOW), of.runs, [])
+        assert owed is not None and not stretches
+        owed, stretches = settle(owed, of.runs, ran(of, "2026-06-01-19-00"))  # the first that the timetable keeps
+        assert owed is None and not stretches
+
+    def test_the_skip_date_comes_before_the_cap(self) -> None:  # H11
+        of = plan(THREE_HOURS, max_catchup_runs=3, skip_to_date="2026-06-01T13:00Z")
+        past = ran(of, "2026-06-01-19-00", "2026-06-01-22-00")
+        assert owed_labels(of, past) == [labels("01-13-00", "01-16-00")]
+
+    def test_what_comes_after_the_newest_scheduled_run_is_the_timetables(self) -> None:
+        of = plan(THREE_HOURS)
+        assert owed_labels(of, ran(of, "2026-06-01-04-00")) == [labels("01-01-00")]
+
+    def test_a_schedule_that_never_ran_owes_nothing_since_catch_up_makes_its_runs(self) -> None:
+        assert owed_labels(plan(THREE_HOURS), []) == []
+
+    def test_the_cap_holds_however_many_reconciles_it_takes(self) -> None:
+        of = plan(THREE_HOURS, max_catchup_runs=3)
+        past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00", "2026-06-01-22-00")
+        owed: Owed | None = Owed(NOW)
+        replayed: list[str] = []
+        while owed is not None:
+            owed, stretches = settle(owed, of.runs, past)
+            for stretch in stretches[:1]:
+                replayed += stretch.labels
+                past += ran(of, *stretch.labels, is_scheduled=False)
+        assert replayed == [*labels("01-07-00", "01-10-00"), *labels("01-16-00")]
+
+
+class TestWeekly:
+    def test_a_missed_fire_is_replayed_partition_by_partition(self) -> None:  # C9
+        of = plan(WEEKLY, start_date="2026-05-18")
+        past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
+        assert owed_labels(of, past) == [tuple(f"2026-05-{day}" for day in range(18, 25))]
+
+    def test_a_missed_fire_of_which_only_some_partitions_ran_is_missed_still(self) -> None:  # C28
+        of = plan(WEEKLY, start_date="2026-05-18")
+        past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
+        past += ran(of, "2026-05-24", "2026-05-20", is_scheduled=False)
+        assert owed_labels(of, past) == [
+            ("2026-05-18", "2026-05-19"),
+            ("2026-05-21", "2026-05-22", "2026-05-23"),
+        ]
+
+    def test_the_cap_counts_fires(self) -> None:
+        of = plan(WEEKLY, start_date="2026-05-01", max_catchup_runs=1)
+        past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
+        assert owed_labels(of, past) == [tuple(f"2026-05-{day}" for day in range(18, 25))]
+
+    def test_the_first_fire_is_cut_at_the_start(self) -> None:
+        of = plan(WEEKLY, start_date="2026-05-22")
+        past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
+        assert owed_labels(of, past) == [("2026-05-22", "2026-05-23", "2026-05-24")]
+
+
+class TestWhenSomethingIsOwed:
+    def test_a_flip_to_catch_up(self) -> None:
+        assert flipped(THREE_HOURS).owed == Owed(NOW)
+
+    def test_a_start_moved_back(self) -> None:
+        known = flipped(THREE_HOURS)
+        after = plan(THREE_HOURS, start_date="2026-05-01")
+        assert journal_entry(after, copy_of(after), replace(known, owed=None), Seen(NOW + 5)).owed == Owed(NOW + 5)
+
+    def test_not_a_new_conf_whose_timetable_catches_up_itself(self) -> None:
+        of = plan(THREE_HOURS)
+        assert journal_entry(of, copy_of(of), None, Seen(NOW)).owed is None
+
+    def test_not_a_conf_whose_schedule_was_off_until_now(self) -> None:  # H10: its timetable does it all
+        off, on = plan(THREE_HOURS, enabled=False, catchup=False), plan(THREE_HOURS, max_catchup_runs=3)
+        known = journal_entry(off, copy_of(off), None, Seen(NOW - 1000))
+        assert journal_entry(on, copy_of(on), known, Seen(NOW)).owed is None
+
+    def test_not_a_conf_that_is_back_after_its_retirement(self) -> None:  # H16
+        before = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
+        known = reborn(journal_entry(before, copy_of(before), None, Seen(NOW - 1000)), now=NOW)
+        of = plan(THREE_HOURS)
+        entry = journal_entry(of, copy_of(of), known, Seen(NOW))
+        assert entry.owed is None
+        again = replace(entry, eras=(known.now,))
+        assert journal_entry(of, copy_of(of), again, Seen(NOW + 5)).owed == Owed(NOW + 5)
+
+    def test_not_a_flip_back_or_a_changed_cap(self) -> None:
+        known = flipped(THREE_HOURS)
+        off = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
+        assert journal_entry(off, copy_of(off), known, Seen(NOW + 5)).owed is None
+        capped = plan(THREE_HOURS, max_catchup_runs=9)
+        assert journal_entry(capped, copy_of(capped), replace(known, owed=None), Seen(NOW + 5)).owed is None
+
+    def test_eras_tell_what_held_when(self) -> None:  # H20
+        entry = flipped(THREE_HOURS)
+        assert [era.schedule.catch_up.enabled for era in entry.eras] == [False, True]
+        before, after = entry.era_at(NOW - 1), entry.era_at(NOW)
+        assert before is entry.eras[0] and after is entry.now and entry.era_at(0) is None
+
+    def test_a_conf_that_was_retired_starts_a_new_history(self) -> None:  # H16
+        again = reborn(replace(flipped(THREE_HOURS), gone=NOW + 1), now=NOW + 9)
+        assert (again.first_seen, again.gone, again.owed, len(again.eras)) == (NOW + 9, None, None, 1)
+        assert again.grid == "3h@1h"  # C22
+
+    def test_an_entry_survives_its_json(self) -> None:
+        entry = flipped(THREE_HOURS, max_catchup_runs=4, skip_to_date="2026-06-01")
+        assert entry_from_json(entry_to_json(entry)) == entry
+
+
+@given(
+    done=st.sets(st.integers(0, 40)),
+    cap=st.none() | st.integers(1, 60),
+    newest=st.integers(1, 40),
+)
+def test_replaying_what_is_owed_leaves_no_hole_within_the_cap(done: set[int], cap: int | None, newest: int) -> None:
+    hourly = plan_of(
+        staging_query("t.s.h__1", schedule="0 * * * *", interval="1h"),
+        settings=settings(max_catchup_runs=cap, start_date="2026-06-01"),
+    )
+    start = at("2026-06-01")
+
+    def run(number: int, *, is_scheduled: bool) -> KnownRun:
+        at_hour = start + number * HOUR
+        return KnownRun(str(number), "success", is_scheduled, TimeWindow(at_hour, at_hour + HOUR))
+
+    past = [run(newest, is_scheduled=True), *(run(number, is_scheduled=False) for number in done)]
+    _, stretches = settle(Owed(start + 48 * HOUR), hourly.runs, past)
+    replayed = [(first - start) // HOUR for each in stretches for first in range(each.first, each.last + 1, HOUR)]
+    missed = [number for number in range(48) if number not in {newest, *done}]
+    kept = missed if cap is None else missed[-cap:]
+    assert replayed == [number for number in kept if number < newest]
+    assert [key for each in stretches for key in each.labels] == [hourly.spec.label(start + n * HOUR) for n in replayed]

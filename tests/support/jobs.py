@@ -1,0 +1,62 @@
+"""Job files and schedules for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_chronon.core.calendar.instants import iso
+from airflow_chronon.core.calendar.quartz import read_cron
+from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.jobs.document import Job, read_job
+from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
+from airflow_chronon.core.schedules.intervals import JobRun, JobSchedule
+from airflow_chronon.core.schedules.partitioned import CatchUp
+from airflow_chronon.core.settings.model import Settings
+from airflow_chronon.errors import Fault
+from tests.support.confs import at
+
+HEAD = "version: 1\nrunner: {kind: command, argv: ['true']}\n"
+
+
+def schedule(
+    cron: str = "@hourly",
+    *,
+    start: str | None = None,
+    end: str | None = None,
+    skip_to: str | None = None,
+    catchup: bool = False,
+    cap: int | None = None,
+    armed: str | None = None,
+    **of: Any,
+) -> JobSchedule:
+    """A schedule; instants as text."""
+    skip, first, last, since = (None if each is None else at(each) for each in (skip_to, start, end, armed))
+    return JobSchedule(read_cron(cron), CatchUp(catchup, cap, skip, first, last), armed=since, **of)
+
+
+def window(run: JobRun | None) -> str:
+    """A run's window, short: on one day the second date is left out."""
+    assert run is not None
+    start, end = iso(run.window.start)[:-1], iso(run.window.end)[:-1]
+    return f"[{start}, {end})"
+
+
+def created(of: JobSchedule, *, last: str | None, now: str) -> list[str]:
+    """The fires that are created at ``now``."""
+    return [iso(run.fire) for run in of.missed(None if last is None else at(last), at(now))]
+
+
+def job(text: str, *, team: str = "etl", name: str = "hourly") -> Job:
+    return read_job(text, team=team, name=name, file=f"jobs/{team}/{name}.yaml", environ={})
+
+
+def plan_of(text: str, settings: Settings | None = None, **of: Any) -> JobPlan:
+    (verdict,) = resolve_jobs([job(text)], settings or Settings(), **of).values()
+    assert isinstance(verdict, JobPlan), verdict
+    return verdict
+
+
+def job_faults(text: str, settings: Settings | None = None) -> tuple[Fault, ...]:
+    (verdict,) = resolve_jobs([job(text)], settings or Settings()).values()
+    assert isinstance(verdict, RejectedConf), verdict
+    return verdict.faults
