@@ -28,7 +28,7 @@ from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
 from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
 from airflow_chronon.core.plan.history import JournalEntry, as_seen
-from airflow_chronon.core.plan.manifest import plan_of_copy
+from airflow_chronon.core.plan.manifest import plan_of_manifest
 from airflow_chronon.core.settings.model import Unscheduled
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import StateFolder, open_state
@@ -145,8 +145,8 @@ def _jobs_built(
         try:
             schedule = plan.schedule
             seen = None if schedule is None else as_seen(schedule, journal.get(plan.dag_id))
-            is_armed = seen is None or seen.enabled
-            page = job_page(plan, is_armed=is_armed) if picked.pages else ""
+            is_active = seen is None or seen.enabled
+            page = job_page(plan, is_active=is_active) if picked.pages else ""
             yield build_job_dag(replace(plan, schedule=seen), job_path=str(root.path / plan.file), doc=page)
         except Exception as error:
             yield _not_built(error, key=plan.key, file=plan.file)
@@ -169,21 +169,23 @@ def _kept(
         return
     try:
         state = _state_of(found, root)
-        copies = state.copies() - good if picked.wanted is None else {picked.wanted}
-        vanished = found.vanished / state.prefix  # other branches keep theirs beside it
-        if picked.wanted is not None and vanished.is_dir():
-            forget_files(vanished, keep=state.copies())
+        manifests = state.manifests() - good if picked.wanted is None else {picked.wanted}
+        orphaned_files = found.orphaned_files / state.prefix  # other branches keep theirs beside it
+        if picked.wanted is not None and orphaned_files.is_dir():
+            forget_files(orphaned_files, keep=state.manifests())
     except ChrononError as error:
         yield RejectedConf("state folder", found.state_root, (error.fault,))
         return
-    for dag_id in sorted(copies):
+    for dag_id in sorted(manifests):
         try:
-            copy = state.read_copy(dag_id)
-            if copy is None or not picked.takes(dag_id, key=copy.key, team=copy.team):
+            manifest = state.read_manifest(dag_id)
+            if manifest is None or not picked.takes(dag_id, key=manifest.key, team=manifest.team):
                 continue
-            path = conf_file(copy, folder=vanished, writes=picked.wanted is not None)
-            page = f"`{copy.key}` ({copy.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
-            yield _switched_off(plan_of_copy(copy), path=path, page=page, namespace_prefix=root.namespace_prefix)
+            path = conf_file(manifest, folder=orphaned_files, writes=picked.wanted is not None)
+            page = f"`{manifest.key}` ({manifest.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
+            yield _switched_off(
+                plan_of_manifest(manifest), path=path, page=page, namespace_prefix=root.namespace_prefix
+            )
         except Exception as error:
             yield _not_built(error, key=dag_id, file=f"its copy in {found.state_root}")
 

@@ -25,7 +25,7 @@ from local_airflow import USER, LocalAirflow
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan import facts
 from airflow_chronon.core.plan.history import Seen, journal_entry
-from airflow_chronon.core.plan.manifest import copy_of
+from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.state.folder import open_state
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,7 +109,7 @@ def running(load: Load) -> Iterator[AirflowApi]:
         state = open_state(str(home / "chronon_state"), deployment=facts.Deployment("main", "dags-folder"))
         seen = Seen(int(time.time()))
         settings = {**SETTINGS, "AIRFLOW__CORE__PARALLELISM": str(load.workers)}
-        state.update_journal([journal_entry(plan, copy_of(plan), None, seen) for plan in plans])
+        state.update_journal([journal_entry(plan, manifest_of(plan), None, seen) for plan in plans])
         with (
             LocalAirflow(home=home, dags=dags, settings=settings) as server,
             AirflowApi(url=server.url, user=USER, password=server.password) as api,

@@ -41,7 +41,7 @@ from shop_data import land_newer, write_source_data
 
 ROOT = Path(__file__).resolve().parents[1]
 DAGS = ROOT / "dags"
-LOOK_EVERY = 2.0  #: seconds between two looks at Airflow
+POLL_SECONDS = 2.0  #: seconds between two looks at Airflow
 LAND_EVERY = 15.0  #: seconds between two landings of source data, and two questions what is expected
 
 telling = Console(stderr=True, highlight=False, soft_wrap=True)  #: progress; stdout is for the result
@@ -185,7 +185,7 @@ class Demo:
                     return progress
                 if deadline is not None:
                     self._give_up_when_hopeless(progress, deadline=deadline)
-                time.sleep(LOOK_EVERY)
+                time.sleep(POLL_SECONDS)
 
     def stay_up(self) -> None:
         """Go on until interrupted, telling what lands."""

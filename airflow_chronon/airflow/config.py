@@ -23,7 +23,9 @@ class Deployment:
     branch: str | None  #: None: chronon.yaml or its default decides
     bundle: str  #: the DAG bundle that the loader file is in
     state_root: str  #: where copies, journal and archive are kept: a path or an fsspec URL
-    vanished: Path  #: a folder of this machine for the files of confs that are gone, while their last jobs need them
+    orphaned_files: (
+        Path  #: a folder of this machine for the files of confs that are gone, while their last jobs need them
+    )
 
 
 def find_deployment(*, near: str | None, conf_root: str | Path | None = None) -> Deployment:
@@ -32,7 +34,7 @@ def find_deployment(*, near: str | None, conf_root: str | Path | None = None) ->
     branch = conf.get("chronon", "branch", fallback="") or (bundle_branch(near) if near else None)
     home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
     state_root = conf.get("chronon", "state_root", fallback="") or str(home / STATE_FOLDER)
-    return Deployment(Path(root), branch or None, bundle_of(near), state_root, home / "chronon_vanished")
+    return Deployment(Path(root), branch or None, bundle_of(near), state_root, home / "chronon_orphaned")
 
 
 def bundle_of(near: str | None) -> str:

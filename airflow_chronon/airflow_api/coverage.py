@@ -12,7 +12,7 @@ from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.runs.partitions_request import RunRequest, requested_run
 from airflow_chronon.core.runs.states import KnownRun
-from airflow_chronon.core.runs.write_order import BUSY_STATES, Writer, writers_ahead
+from airflow_chronon.core.runs.write_order import BUSY_STATES, Writer, writers_before
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
@@ -79,7 +79,7 @@ def runs_covering(
 
 
 @dataclass(frozen=True)
-class Claim:
+class Ticket:
     """A work task that wants to write whole partitions of its DAG's table."""
 
     dag_id: str
@@ -89,7 +89,9 @@ class Claim:
     window: TimeWindow
 
 
-def ahead_of(claim: Claim, server: AirflowServer, schedule: RunSchedule, *, now: Instant) -> tuple[Writer, ...] | None:
+def predecessors_of(
+    ticket: Ticket, server: AirflowServer, schedule: RunSchedule, *, now: Instant
+) -> tuple[Writer, ...] | None:
     """Who must finish before this task may write (C28); None when Airflow does not show the task itself yet.
 
     All starts are those that Airflow keeps, the task's own too: a task's own clock reads later, by as long as it took
@@ -98,25 +100,25 @@ def ahead_of(claim: Claim, server: AirflowServer, schedule: RunSchedule, *, now:
     """
     begun = [
         (task.start, task.run_id)
-        for task in server.tasks(claim.dag_id, task_id=claim.task_id, states=BUSY_STATES)
+        for task in server.tasks(ticket.dag_id, task_id=ticket.task_id, states=BUSY_STATES)
         if task.start is not None
     ]
-    mine = next((start for start, run_id in begun if run_id == claim.run_id), None)
+    mine = next((start for start, run_id in begun if run_id == ticket.run_id), None)
     if mine is None:
         return None
-    me = Writer(claim.run_id, mine, claim.window)
+    me = Writer(ticket.run_id, mine, ticket.window)
     others = []
     for start, run_id in begun:
         if (start, run_id) >= me.order:
             continue
         try:
-            run = run_of_record(server.run(claim.dag_id, run_id), schedule, now=now)
+            run = run_of_record(server.run(ticket.dag_id, run_id), schedule, now=now)
         except NotThere:  # deleted meanwhile
             continue
-        of = None if run is None else run.modes.get(claim.mode)
+        of = None if run is None else run.modes.get(ticket.mode)
         if of is not None:
             others.append(Writer(run_id, start, of.window))
-    return writers_ahead(me, others)
+    return writers_before(me, others)
 
 
 def _text(record: RunRecord, name: str) -> str:

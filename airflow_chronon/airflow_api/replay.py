@@ -15,7 +15,7 @@ from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_fault, contract_key
 from airflow_chronon.core.runs.backfill import Replay
-from airflow_chronon.core.schedules.ranges import Stretch
+from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import ChrononError, Fault
 
 _LOOKS, _LOOK_EVERY = 50, 2.0  #: at a backfill whose runs have ended, and the seconds between two of them
@@ -46,12 +46,12 @@ class ReplayIncomplete(ChrononError):
     """Airflow made other runs than were asked for."""
 
 
-def range_of(replay: Replay) -> Stretch | None:
+def range_of(replay: Replay) -> LabelRange | None:
     """The stretch that Airflow's backfill runs; the labels outside it run by their keys.
 
     Airflow takes one contiguous range at a time: the longest, when it is more than one label.
     """
-    longest = max(replay.stretches, key=lambda stretch: len(stretch.labels), default=None)
+    longest = max(replay.label_ranges, key=lambda label_range: len(label_range.labels), default=None)
     return longest if longest is not None and len(longest.labels) > 1 else None
 
 
@@ -93,12 +93,12 @@ def check_ready(
     for replay in replays:
         _check_dag(server, replay.plan, options)
         check_grid(server, replay.plan)
-        stretch = range_of(replay)
-        if stretch is None:
+        label_range = range_of(replay)
+        if label_range is None:
             continue
         _check_free(server, replay, pause)
-        planned = server.plan_backfill(_request(replay, stretch, options))
-        _compare(stretch.labels, planned, replay.plan.key, ReplayRefused, "Airflow would run")
+        planned = server.plan_backfill(_request(replay, label_range, options))
+        _compare(label_range.labels, planned, replay.plan.key, ReplayRefused, "Airflow would run")
 
 
 def _check_dag(server: AirflowServer, plan: GoodPlan, options: ReplayOptions) -> None:
@@ -129,7 +129,11 @@ def _check_free(server: AirflowServer, replay: Replay, pause: Callable[[float], 
 
 
 def start(
-    server: AirflowServer, replay: Replay, options: ReplayOptions, *, told: Callable[[int], None] = lambda count: None
+    server: AirflowServer,
+    replay: Replay,
+    options: ReplayOptions,
+    *,
+    on_progress: Callable[[int], None] = lambda count: None,
 ) -> Started:
     """Create the runs of a replay; ``told`` hears how many more there are, step by step.
 
@@ -141,13 +145,13 @@ def start(
         if dag is not None and dag.is_paused:
             server.set_paused(dag_id, paused=False)
     made: list[tuple[str, str]] = []
-    stretch = range_of(replay)
-    if stretch is not None:
-        window = TimeWindow(stretch.first, replay.schedule.end_of(stretch.last))
+    label_range = range_of(replay)
+    if label_range is not None:
+        window = TimeWindow(label_range.first, replay.schedule.end_of(label_range.last))
         before = _backfilled(server, dag_id, window).keys()
         refusal = None
         try:
-            server.create_backfill(_request(replay, stretch, options))
+            server.create_backfill(_request(replay, label_range, options))
         except Conflict as error:  # another one, or our own whose first answer was lost
             refusal = error
         after = _backfilled(server, dag_id, window)
@@ -155,15 +159,15 @@ def start(
         if refusal is not None and not new:
             raise refusal
         conf = replay.plan.key
-        _compare(stretch.labels, [key for _, key in new], conf, ReplayIncomplete, "Airflow has made runs of")
+        _compare(label_range.labels, [key for _, key in new], conf, ReplayIncomplete, "Airflow has made runs of")
         made += new
-        told(len(new))
+        on_progress(len(new))
     keys = by_key(replay)
     for key in reversed(keys) if options.backwards else keys:
         made.append(
             (server.trigger(dag_id, partition_key=key, note="replayed by airflow-chronon backfill").run_id, key)
         )
-        told(1)
+        on_progress(1)
     return Started(dag_id, tuple(made))
 
 
@@ -180,12 +184,12 @@ def _backfilled(server: AirflowServer, dag_id: str, window: TimeWindow) -> dict[
     return {record.run_id: record.partition_key or "" for record in found}
 
 
-def _request(replay: Replay, stretch: Stretch, options: ReplayOptions) -> BackfillRequest:
+def _request(replay: Replay, label_range: LabelRange, options: ReplayOptions) -> BackfillRequest:
     settings = replay.plan.settings
     return BackfillRequest(
         dag_id=replay.plan.dag_id,
-        first=stretch.first,
-        last=stretch.last,
+        first=label_range.first,
+        last=label_range.last,
         reprocess=Reprocess.COMPLETED,  # the labels are exactly those that are wanted, whatever ran before
         max_active_runs=options.max_active_runs or settings.max_active_runs,
         backwards=options.backwards,

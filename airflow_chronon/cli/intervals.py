@@ -27,7 +27,7 @@ def seen_plan(plan: GoodPlan, entry: JournalEntry | None) -> GoodPlan:
     return plan
 
 
-def is_armed(plan: GoodPlan, entry: JournalEntry | None) -> bool:
+def is_active(plan: GoodPlan, entry: JournalEntry | None) -> bool:
     """Whether a schedule that is on may fire: a job's waits for its first reconcile (H14)."""
     if entry is not None or not isinstance(plan, JobPlan) or plan.schedule is None:
         return True

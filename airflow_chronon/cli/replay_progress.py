@@ -16,7 +16,7 @@ from airflow_chronon.airflow_api.replay import Started, end_states
 from airflow_chronon.cli.root import FINDINGS, GOOD
 from airflow_chronon.core.runs.backfill import Replay
 
-LOOK_EVERY = 3.0  #: seconds between two looks at Airflow
+POLL_SECONDS = 3.0  #: seconds between two looks at Airflow
 _ENDED = ("success", "failed")
 
 
@@ -47,7 +47,7 @@ def follow(server: AirflowServer, replays: Sequence[Replay], started: Sequence[S
                 said = text
             if ended == total:
                 break
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_SECONDS)
     return _verdict(started, states)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.calendar.instants import iso
 from airflow_chronon.core.confs.resolve import ConfPlan, OtherEnvironment, RejectedConf
-from airflow_chronon.core.describe.format import span, wait_in_words
+from airflow_chronon.core.describe.format import format_wait, span
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import Verdict
 from airflow_chronon.core.schedules.base import AnySchedule
@@ -74,7 +74,7 @@ def _explain_one(key: str, shown: Explained) -> str:
     for run in (run for run in runs if isinstance(run, Run)):
         for number, (mode, of) in enumerate(run.modes.items()):
             labels = verdict.spec.labels(of.window.start, of.window.end)
-            waits = "; ".join(wait_in_words(wait) for wait in verdict.mode_waits(mode, of.window)) or "nothing"
+            waits = "; ".join(format_wait(wait) for wait in verdict.mode_waits(mode, of.window)) or "nothing"
             key_text = verdict.runs.key_of(run) if number == 0 else ""
             rows.append((iso(of.fire), key_text, mode.value, span(labels), waits))
     lines += [f"  {line}" for line in columns(rows) or [_no_runs(verdict.runs, shown)]]

@@ -27,13 +27,13 @@ from airflow_chronon.core.plan.actions import (
     Record,
     Replay,
     Report,
+    Restore,
     RetireStep,
-    Revive,
     StopRuns,
     Unpause,
 )
 from airflow_chronon.core.plan.facts import Deployment, KnownDag, Tombstone
-from airflow_chronon.core.plan.history import WHY_OWED, JournalEntry
+from airflow_chronon.core.plan.history import WHY_PENDING, JournalEntry
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.archive import history_of, is_archived, write_history
 from airflow_chronon.reconcile.gather import broken_dags
@@ -74,9 +74,9 @@ class _Applier:
 
     def steps(self) -> dict[type, Callable[..., None]]:
         return {
-            Deploy: lambda action: self.state.write_copy(action.copy),
+            Deploy: lambda action: self.state.write_manifest(action.manifest),
             Record: self.record,
-            Revive: lambda action: self.state.remove_tombstone(action.dag_id),
+            Restore: lambda action: self.state.remove_tombstone(action.dag_id),
             KeepPaused: lambda action: self.server.set_paused(action.dag_id, paused=True),
             Unpause: lambda action: self.server.set_paused(action.dag_id, paused=False),
             Replay: self.replay,
@@ -121,7 +121,7 @@ class _Applier:
     def forget(self, action: Forget) -> None:
         if not action.is_taken_over and not self._tombstone(action.dag_id).archive:
             raise LeftForNextTime(action.dag_id, "its history is not archived yet")
-        self.state.remove_copy(action.dag_id)
+        self.state.remove_manifest(action.dag_id)
 
     def delete(self, action: Delete) -> None:
         """Look again at everything that a delete would destroy, since this is the one step that cannot be undone."""
@@ -145,18 +145,20 @@ class _Applier:
             raise LeftForNextTime(dag_id, f"Airflow does not delete it yet: {error.detail}") from error
 
     def replay(self, action: Replay) -> None:
-        stretch, dag_id = action.stretch, action.dag_id
-        note = f"Replayed by the reconciler: {WHY_OWED} (H13)."
+        label_range, dag_id = action.label_range, action.dag_id
+        note = f"Replayed by the reconciler: {WHY_PENDING} (H13)."
         try:
-            if len(stretch.labels) == 1:
+            if len(label_range.labels) == 1:
                 # a name of its own: asked twice, Airflow refuses the second
-                key = stretch.labels[0]
-                self.server.trigger(dag_id, partition_key=key, note=note, run_id=f"manual__{in_run_id(key)}__owed")
+                key = label_range.labels[0]
+                self.server.trigger(dag_id, partition_key=key, note=note, run_id=f"manual__{in_run_id(key)}__pending")
                 return
-            request = BackfillRequest(dag_id, stretch.first, stretch.last, Reprocess.NONE, action.max_active_runs)
+            request = BackfillRequest(
+                dag_id, label_range.first, label_range.last, Reprocess.NONE, action.max_active_runs
+            )
             planned = self.server.plan_backfill(request)
-            if set(planned) != set(stretch.labels):
-                problem = f"Airflow would replay {len(planned)} partitions instead of {len(stretch.labels)}"
+            if set(planned) != set(label_range.labels):
+                problem = f"Airflow would replay {len(planned)} partitions instead of {len(label_range.labels)}"
                 raise LeftForNextTime(dag_id, problem, rule="H13")
             self.server.create_backfill(request)
         except Conflict as error:

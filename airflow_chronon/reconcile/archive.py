@@ -93,14 +93,19 @@ def is_archived(state: StateFolder, tombstone: Tombstone, history: History) -> b
 
 
 def _conf_lines(state: StateFolder, dag_id: str, earlier: Sequence[Json], entry: JournalEntry | None) -> Iterator[Json]:
-    copy = state.read_copy(dag_id)
-    if copy is not None:
-        line: Json = {"kind": "conf", "key": copy.key, "file": copy.file, "table": copy.table}
-        yield {**line, "schedule": copy.content["schedule"], "tags": copy.content["tags"], "document": copy.document}
+    manifest = state.read_manifest(dag_id)
+    if manifest is not None:
+        line: Json = {"kind": "conf", "key": manifest.key, "file": manifest.file, "table": manifest.table}
+        yield {
+            **line,
+            "schedule": manifest.content["schedule"],
+            "tags": manifest.content["tags"],
+            "document": manifest.document,
+        }
     else:
         yield from (line for line in earlier if line["kind"] == "conf")
     if entry is not None:
-        yield {"kind": "journal", "first_seen": iso(entry.first_seen), "grid": entry.grid, "eras": len(entry.eras)}
+        yield {"kind": "journal", "first_seen": iso(entry.first_seen), "grid": entry.grid, "revisions": len(entry.revisions)}
 
 
 def _run_line(run: RunRecord) -> Json:

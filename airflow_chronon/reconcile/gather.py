@@ -16,7 +16,7 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.plan.build import Facts, owing, paused_while_bad, vanished
+from airflow_chronon.core.plan.build import Facts, orphaned_dags, paused_while_bad, with_pending
 from airflow_chronon.core.plan.facts import (
     CHRONON_TAG,
     AirflowFacts,
@@ -59,13 +59,15 @@ def gather(place: Place, *, now: Instant) -> Facts:
     dags = {record.dag_id: _known(record, is_broken=record.dag_id in broken) for record in records}
     airflow = AirflowFacts(dags=dags, settings=_settings(place.server))
     facts = Facts(place.deployment, place.root.settings, tree, airflow, state)
-    doomed = vanished(facts)
-    airflow = replace(airflow, active_runs=_active_runs(place.server, [each for each in doomed if each in dags]))
+    orphaned = orphaned_dags(facts)
+    airflow = replace(airflow, active_runs=_active_runs(place.server, [each for each in orphaned if each in dags]))
     airflow = replace(airflow, last_fires=_last_fires(place.server, tree, state))
-    untold = [each for each in (*doomed, *paused_while_bad(facts)) if each in state.copies]
-    copies = {dag_id: place.state.read_copy(dag_id) for dag_id in untold}
-    state = replace(state, read_copies={dag_id: copy for dag_id, copy in copies.items() if copy is not None})
-    due = [each for each in owing(facts, now=now) if each in dags and place.deployment.owns(dags[each])]
+    untold = [each for each in (*orphaned, *paused_while_bad(facts)) if each in state.manifests]
+    manifests = {dag_id: place.state.read_manifest(dag_id) for dag_id in untold}
+    state = replace(
+        state, read_manifests={dag_id: manifest for dag_id, manifest in manifests.items() if manifest is not None}
+    )
+    due = [each for each in with_pending(facts, now=now) if each in dags and place.deployment.owns(dags[each])]
     if due:
         airflow = replace(
             airflow,
@@ -98,12 +100,12 @@ def _known(record: DagRecord, *, is_broken: bool) -> KnownDag:
     )
 
 
-def _active_runs(server: AirflowServer, doomed: list[str]) -> dict[str, int]:
-    if len(doomed) > _FEW:
-        wanted = set(doomed)
+def _active_runs(server: AirflowServer, orphaned: list[str]) -> dict[str, int]:
+    if len(orphaned) > _FEW:
+        wanted = set(orphaned)
         return Counter(run.dag_id for run in server.runs(states=ACTIVE_RUN_STATES) if run.dag_id in wanted)
     found = {}
-    for dag_id in doomed:
+    for dag_id in orphaned:
         try:
             found[dag_id] = len(server.runs(dag_id, states=ACTIVE_RUN_STATES))
         except NotThere:

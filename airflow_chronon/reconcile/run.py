@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan.actions import Action, Plan
 from airflow_chronon.core.plan.build import Confirmation, build_plan
-from airflow_chronon.core.plan.explain import action_in_words
+from airflow_chronon.core.plan.explain import format_action
 from airflow_chronon.reconcile.apply import Outcome, apply_plan
 from airflow_chronon.reconcile.gather import Place, gather
 from airflow_chronon.state.locking import only_reconcile
@@ -52,8 +52,8 @@ def plan_now(place: Place, *, now: Instant, confirmation: Confirmation = Confirm
 def outcome_lines(reconciled: Reconciled) -> tuple[str, ...]:
     """What was left and what failed, a line each."""
     outcome = reconciled.outcome
-    lines = [f"left      {action_in_words(action)}: {error.fault}" for action, error in outcome.left]
-    lines += [f"FAILED    {action_in_words(action)}: {error}" for action, error in outcome.failed]
+    lines = [f"left      {format_action(action)}: {error.fault}" for action, error in outcome.left]
+    lines += [f"FAILED    {format_action(action)}: {error}" for action, error in outcome.failed]
     if outcome.failed and outcome.skipped:
         lines.append(f"skipped   {len(outcome.skipped)} further steps, since one before them failed")
     return tuple(lines)

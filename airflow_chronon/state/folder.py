@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.plan.facts import Deployment, StateFacts, Tombstone
 from airflow_chronon.core.plan.history import JournalEntry, entry_from_json, entry_to_json
-from airflow_chronon.core.plan.manifest import ConfCopy, copy_from_bytes
+from airflow_chronon.core.plan.manifest import DeployedManifest, manifest_from_bytes
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError, StateFiles, open_state_files
 
@@ -38,17 +38,17 @@ class StateFolder:
 
     # copies
 
-    def copies(self) -> frozenset[str]:
+    def manifests(self) -> frozenset[str]:
         """The DAG ids of which there is a copy; one listing."""
         return frozenset(_ids(self.files.names(f"{self.prefix}copies")))
 
-    def read_copy(self, dag_id: str) -> ConfCopy | None:
-        return self._read(f"copies/{dag_id}.json", copy_from_bytes)
+    def read_manifest(self, dag_id: str) -> DeployedManifest | None:
+        return self._read(f"copies/{dag_id}.json", manifest_from_bytes)
 
-    def write_copy(self, copy: ConfCopy) -> None:
-        self._write(f"copies/{copy.dag_id}.json", copy.to_bytes())
+    def write_manifest(self, manifest: DeployedManifest) -> None:
+        self._write(f"copies/{manifest.dag_id}.json", manifest.to_bytes())
 
-    def remove_copy(self, dag_id: str) -> None:
+    def remove_manifest(self, dag_id: str) -> None:
         self.files.remove(f"{self.prefix}copies/{dag_id}.json")
 
     # tombstones
@@ -100,7 +100,7 @@ class StateFolder:
 
     def facts(self) -> StateFacts:
         """What a plan needs to know of it; the other branches' tables are left to the caller."""
-        return StateFacts(copies=self.copies(), tombstones=self.tombstones(), journal=self.journal())
+        return StateFacts(manifests=self.manifests(), tombstones=self.tombstones(), journal=self.journal())
 
     def _write(self, path: str, data: bytes) -> None:
         self.files.write(f"{self.prefix}{path}", data)

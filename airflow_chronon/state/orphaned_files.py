@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from airflow_chronon.core.plan.manifest import ConfCopy
+from airflow_chronon.core.plan.manifest import DeployedManifest
 from airflow_chronon.state.files import LocalStateFiles
 
 
@@ -18,12 +18,12 @@ def forget_files(folder: Path, *, keep: Collection[str]) -> None:
             shutil.rmtree(each, ignore_errors=True)
 
 
-def conf_file(copy: ConfCopy, *, folder: Path, writes: bool) -> str:
+def conf_file(manifest: DeployedManifest, *, folder: Path, writes: bool) -> str:
     """Where the conf's file is on this machine; with ``writes`` it is put there.
 
     Its path ends like the one in the tree, since Chronon's driver tells a conf's type from it.
     """
-    relative = f"{copy.dag_id}/{copy.digest}/{copy.file}"
+    relative = f"{manifest.dag_id}/{manifest.digest}/{manifest.file}"
     if writes and not (folder / relative).exists():
-        LocalStateFiles(folder).write(relative, json.dumps(copy.document, ensure_ascii=False).encode())
+        LocalStateFiles(folder).write(relative, json.dumps(manifest.document, ensure_ascii=False).encode())
     return str(folder / relative)

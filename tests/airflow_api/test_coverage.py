@@ -7,8 +7,8 @@ import pytest
 from airflow_chronon.airflow_api.coverage import known_runs
 from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.core.calendar.instants import DAY
-from airflow_chronon.core.plan.history import Owed
-from airflow_chronon.core.plan.pending import settle
+from airflow_chronon.core.plan.history import PendingBackfill
+from airflow_chronon.core.plan.pending import pending_ranges
 from airflow_chronon.core.runs.states import Known, partition_rows
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import at, events, group_by, plan_of
@@ -32,8 +32,8 @@ def ran(*, lost: str = "", until: int = NOW) -> list[RunRecord]:
 
 
 def owed(*past: RunRecord) -> list[str]:
-    _, found = settle(Owed(NOW), MIXED.runs, known_runs(past, MIXED.runs, now=NOW))
-    return [label for stretch in found for label in stretch.labels]
+    _, found = pending_ranges(PendingBackfill(NOW), MIXED.runs, known_runs(past, MIXED.runs, now=NOW))
+    return [label for label_range in found for label in label_range.labels]
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ def created(airflow: FakeAirflow) -> list[str]:
 
 def test_the_longest_stretch_is_a_backfill_and_the_rest_runs_by_key(airflow: FakeAirflow) -> None:
     asked = replay(1, 3, 4, 5, 8, 9)
-    stretch = range_of(asked)
-    assert stretch is not None
-    assert [label[11:13] for label in stretch.labels] == ["03", "04", "05"]
+    label_range = range_of(asked)
+    assert label_range is not None
+    assert [label[11:13] for label in label_range.labels] == ["03", "04", "05"]
     assert [label[11:13] for label in by_key(asked)] == ["01", "08", "09"]
     check_ready(airflow, [asked], ReplayOptions())
     assert created(airflow) == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from airflow_chronon.core.plan.actions import Delete
-from airflow_chronon.core.plan.manifest import copy_of
+from airflow_chronon.core.plan.manifest import manifest_of
 from tests.support.world import Killed, World, broken, conf
 
 NAMES = ("a__1", "a__2", "b__1", "c__1")
@@ -24,7 +24,7 @@ def id_of(name: str, branch: str) -> str:
 def story(world: World) -> None:
     """Some deployed and run; one superseded, one gone, one changed in place."""
     world.deploy(*(conf(f"t.s.{name}") for name in ("a__1", "b__1", "c__1")))
-    world.settle()
+    world.pending_ranges()
     for name in ("a__1", "b__1", "c__1"):
         world.fire(id_of(name, "main"), state="success")
     world.deploy(conf("t.s.a__2"), conf("t.s.c__1", schedule="0 7 * * *"))
@@ -33,15 +33,15 @@ def story(world: World) -> None:
 def end_state(world: World) -> tuple[object, ...]:
     state = world.state()
     histories = {name: world.history(id_of(name, "main")) for name in NAMES}
-    copies = {dag_id: state.read_copy(dag_id) for dag_id in state.copies()}
-    return set(world.airflow.dag_records), copies, state.tombstones(), histories, world.firing
+    manifests = {dag_id: state.read_manifest(dag_id) for dag_id in state.manifests()}
+    return set(world.airflow.dag_records), manifests, state.tombstones(), histories, world.firing
 
 
 @pytest.mark.parametrize("number", range(40))
 def test_a_reconciler_killed_at_any_step_is_made_good_by_the_next(number: int) -> None:
     undisturbed = World()
     story(undisturbed)
-    undisturbed.settle()
+    undisturbed.pending_ranges()
 
     world = World()
     story(world)
@@ -51,7 +51,7 @@ def test_a_reconciler_killed_at_any_step_is_made_good_by_the_next(number: int) -
             world.parse()
             world.reconcile()
     calm()
-    world.settle()
+    world.pending_ranges()
     assert end_state(world) == end_state(undisturbed)
 
 
@@ -63,7 +63,7 @@ def test_a_conf_changed_in_place_has_its_own_copy_wherever_the_reconciler_is_kil
     before, after = (conf("t.s.a__1", schedule=f"0 {hour} * * *") for hour in (2, 7))
     world = World()
     world.deploy(before)
-    world.settle()
+    world.pending_ranges()
     world.deploy(after)
     world.parse()
     calm = world.kill_at(number)
@@ -71,9 +71,9 @@ def test_a_conf_changed_in_place_has_its_own_copy_wherever_the_reconciler_is_kil
         world.reconcile()
     calm()
     world.deploy(before if taken_back else after)
-    world.settle()
+    world.pending_ranges()
     (plan,) = world.trees["main"].facts().plans.values()
-    assert world.state().read_copy(plan.dag_id) == copy_of(plan)
+    assert world.state().read_manifest(plan.dag_id) == manifest_of(plan)
 
 
 @settings(max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -144,7 +144,7 @@ class Deployments(RuleBasedStateMachine):
         for _ in range(2):
             for branch in BRANCHES:
                 self.world.parse()
-                self.world.settle(branch)
+                self.world.pending_ranges(branch)
         for branch in BRANCHES:
             facts = self.world.trees[branch].facts()
             assert self.world.firing >= set(facts.plans)
@@ -153,7 +153,7 @@ class Deployments(RuleBasedStateMachine):
             assert self.world.live(branch) >= set(facts.plans)
             state = self.world.state(branch)
             assert state.tombstones() == {}
-            assert all(state.read_copy(dag_id) == copy_of(plan) for dag_id, plan in facts.plans.items())
+            assert all(state.read_manifest(dag_id) == manifest_of(plan) for dag_id, plan in facts.plans.items())
 
     @invariant()
     def no_history_is_lost(self) -> None:

@@ -90,7 +90,7 @@ class TestABump:
         is_running(world, NOW + HOUR)
         later(world, 2 * HOUR, job(version=2, enabled=False))
         later(world, 2 * HOUR, job(version=3))
-        assert entry(world, "job.etl.hourly__3").armed == world.now
+        assert entry(world, "job.etl.hourly__3").active_since == world.now
 
     def test_right_after_the_old_version_was_on_again_makes_up_nothing_of_the_pause(self) -> None:
         # H14
@@ -99,7 +99,7 @@ class TestABump:
         later(world, HOUR, job(enabled=False))
         later(world, 4 * HOUR, job())
         later(world, MINUTE, job(version=2))
-        assert entry(world, NEXT).armed == NOW + 5 * HOUR
+        assert entry(world, NEXT).active_since == NOW + 5 * HOUR
 
 
 class TestARollBack:
@@ -109,12 +109,12 @@ class TestARollBack:
         world = deployed()
         ran(world, NOW + HOUR)
         later(world, 2 * HOUR, job(version=2))
-        world.settle()
+        world.pending_ranges()
         assert world.live() == {NEXT}
         ran(world, NOW + 3 * HOUR, dag_id=NEXT)
         ran(world, NOW + 4 * HOUR, dag_id=NEXT)
         later(world, 2 * HOUR + 30 * MINUTE, job())
-        assert (entry(world).armed, entry(world).begins) == (NOW + 4 * HOUR, NOW + 4 * HOUR)
+        assert (entry(world).active_since, entry(world).begins) == (NOW + 4 * HOUR, NOW + 4 * HOUR)
         world.now += HOUR
         assert following(world, ID) == hours(4, 5)
 
@@ -145,7 +145,7 @@ class TestARollBack:
         is_running(world, NOW + HOUR)
         later(world, 2 * HOUR, job(version=2, enabled=False))
         later(world, 2 * HOUR + 30 * MINUTE, job())
-        assert entry(world).armed == world.now
+        assert entry(world).active_since == world.now
 
     def test_and_forth_again_goes_on_after_the_last_fire_of_all(self) -> None:
         world = deployed()
@@ -193,9 +193,9 @@ class TestAPausedVersion:
     def test_is_paused_once_and_may_be_unpaused(self) -> None:
         world = self.bumped()
         world.airflow.set_paused(NEXT, paused=False)
-        world.settle()
+        world.pending_ranges()
         assert not world.airflow.dag_records[NEXT].is_paused
-        assert entry(world, NEXT).armed == world.now
+        assert entry(world, NEXT).active_since == world.now
 
     def test_gives_the_new_one_a_whole_interval_once_that_is_unpaused(self) -> None:
         # H2, as after any pause
@@ -249,7 +249,7 @@ class TestAPausedVersion:
         world.parse()
         later(world, MINUTE)
         later(world, MINUTE)
-        world.settle()
+        world.pending_ranges()
         assert world.live() == {NEXT}
         assert world.airflow.dag_records[NEXT].is_paused
 
@@ -261,5 +261,5 @@ class TestAPausedVersion:
         world.deploy(job("other"))
         world.parse()
         assert [each.dag_id for each in world.reconcile().plan.actions if isinstance(each, Unpause)] == [ID]
-        world.settle()
+        world.pending_ranges()
         assert ID not in world.live()

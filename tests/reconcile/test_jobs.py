@@ -45,7 +45,7 @@ def later(world: World, seconds: int, *confs: object, **settings: object) -> Non
 def deployed(**schedule: object) -> World:
     world = World()
     world.deploy(job(**schedule))  # type: ignore[arg-type]
-    world.settle()
+    world.pending_ranges()
     return world
 
 
@@ -53,34 +53,34 @@ class TestArming:
     def test_a_job_is_armed_when_it_is_first_seen(self) -> None:
         # H14
         world = deployed()
-        assert (entry(world).armed, entry(world).begins, entry(world).first_seen) == (NOW, NOW, NOW)
+        assert (entry(world).active_since, entry(world).begins, entry(world).first_seen) == (NOW, NOW, NOW)
 
     def test_a_conf_is_not(self) -> None:
         world = World()
         world.deploy(conf("t.a__1"))
-        world.settle()
-        assert entry(world, "staging_query.t.a__1").armed is None
+        world.pending_ranges()
+        assert entry(world, "staging_query.t.a__1").active_since is None
 
     def test_it_is_armed_anew_when_it_is_seen_to_be_on_again(self) -> None:
         # H14
         world = deployed()
         later(world, HOUR, job(enabled=False))
         later(world, HOUR, job(enabled=False))
-        assert entry(world).armed == NOW
+        assert entry(world).active_since == NOW
         later(world, HOUR, job())
-        assert entry(world).armed == NOW + 3 * HOUR
-        assert [era.fires for era in entry(world).eras] == [True, False, True]
+        assert entry(world).active_since == NOW + 3 * HOUR
+        assert [revision.fires for revision in entry(world).revisions] == [True, False, True]
 
     def test_a_schedule_that_a_job_gets_later_is_armed_then(self) -> None:
         world = deployed(cron=None)
         later(world, HOUR, job())
-        assert entry(world).armed == NOW + HOUR
+        assert entry(world).active_since == NOW + HOUR
 
     def test_nothing_else_arms_it(self) -> None:
         world = deployed()
         later(world, HOUR, job(cron="5 * * * *", max_active_runs=2))
-        assert entry(world).armed == NOW
-        assert len(entry(world).eras) == 2
+        assert entry(world).active_since == NOW
+        assert len(entry(world).revisions) == 2
 
     def test_the_journal_survives_being_written_and_read(self) -> None:
         world = deployed()
@@ -111,11 +111,11 @@ class TestPauses:
     def test_the_journal_has_the_pause_and_its_end(self) -> None:
         # H20
         world = self.paused()
-        assert [era.is_paused for era in entry(world).eras] == [False, True]
+        assert [revision.is_paused for revision in entry(world).revisions] == [False, True]
         world.airflow.set_paused(ID, paused=False)
         later(world, HOUR)
-        assert [era.is_paused for era in entry(world).eras] == [False, True, False]
-        assert entry(world).armed == NOW + 2 * HOUR
+        assert [revision.is_paused for revision in entry(world).revisions] == [False, True, False]
+        assert entry(world).active_since == NOW + 2 * HOUR
 
     def test_a_replay_waits_until_someone_unpauses_the_job(self) -> None:
         # H13
@@ -136,7 +136,7 @@ class TestAVersionBump:
         ran(world, NOW + HOUR)
         later(world, 2 * HOUR + 20 * MINUTE, job(version=2))
         found = entry(world, NEXT)
-        assert (found.armed, found.begins) == (NOW + HOUR, NOW + HOUR)
+        assert (found.active_since, found.begins) == (NOW + HOUR, NOW + HOUR)
         schedule = as_seen(world.trees["main"].facts().plans[NEXT].schedule, found)  # type: ignore[union-attr,arg-type]
         following = schedule.next_run(None, world.now)
         assert following is not None and following.fire == NOW + 2 * HOUR
@@ -144,23 +144,23 @@ class TestAVersionBump:
     def test_of_a_job_that_never_ran_goes_on_from_when_it_was_armed(self) -> None:
         world = deployed()
         later(world, 2 * HOUR, job(version=2))
-        assert entry(world, NEXT).armed == NOW
+        assert entry(world, NEXT).active_since == NOW
 
     def test_of_a_job_that_was_off_is_a_new_job(self) -> None:
         world = deployed()
         ran(world, NOW)
         later(world, HOUR, job(enabled=False))
         later(world, HOUR, job(version=2))
-        assert (entry(world, NEXT).armed, entry(world, NEXT).begins) == (NOW + 2 * HOUR, NOW + 2 * HOUR)
+        assert (entry(world, NEXT).active_since, entry(world, NEXT).begins) == (NOW + 2 * HOUR, NOW + 2 * HOUR)
 
     def test_after_the_old_one_was_retired_is_a_new_job(self) -> None:
         # H16
         world = deployed()
         ran(world, NOW)
         world.deploy(job("other"))
-        world.settle()
+        world.pending_ranges()
         later(world, HOUR, job("other"), job(version=2))
-        assert entry(world, NEXT).armed == world.now
+        assert entry(world, NEXT).active_since == world.now
 
 
 class TestASchedule:
@@ -186,7 +186,7 @@ class TestASchedule:
     def test_without_a_start_begins_when_it_is_seen(self) -> None:
         # H15
         world = self.again()
-        assert (entry(world).armed, entry(world).begins) == (NOW + 2 * MINUTE, NOW + 2 * MINUTE)
+        assert (entry(world).active_since, entry(world).begins) == (NOW + 2 * MINUTE, NOW + 2 * MINUTE)
 
 
 class TestABrokenFile:
@@ -203,20 +203,20 @@ class TestABrokenFile:
 
     def test_that_is_mended_as_a_new_version_goes_on_after_the_old_ones_last_fire(self) -> None:
         found = entry(self.broken(job(version=2)), NEXT)
-        assert (found.armed, found.begins, found.goes_on_after) == (NOW + HOUR, NOW + HOUR, NOW + HOUR)
+        assert (found.active_since, found.begins, found.goes_on_after) == (NOW + HOUR, NOW + HOUR, NOW + HOUR)
 
     def test_that_is_mended_was_an_outage_and_no_pause(self) -> None:
         # H8: the newest interval that ended meanwhile is made up
         world = self.broken(job())
-        assert [era.is_broken for era in entry(world).eras] == [False, True, False]
-        assert entry(world).armed == NOW
+        assert [revision.is_broken for revision in entry(world).revisions] == [False, True, False]
+        assert entry(world).active_since == NOW
 
     def test_that_is_mended_as_switched_off_and_on_again_was_a_pause(self) -> None:
         # H14
         world = self.broken(job(enabled=False))
         later(world, HOUR, self.BAD)
         later(world, HOUR, job(version=2))
-        assert entry(world, NEXT).armed == world.now
+        assert entry(world, NEXT).active_since == world.now
 
     def test_stays_paused_if_it_was(self) -> None:
         # H14, C25
@@ -242,7 +242,7 @@ class TestRetirement:
         world.parse()
         world.fire(ID)
         world.deploy(job("other"))
-        world.settle()
+        world.pending_ranges()
         assert world.live() == {"job.etl.other__1"}
         assert world.history(ID) == {"scheduled__1"}
         assert "jobs/etl/hourly.yaml" in str(world.state().read_archive(world.state().archives(ID)[0]))
@@ -252,23 +252,23 @@ class TestRetirement:
         world = deployed()
         bad = RejectedConf("job/etl.hourly", "jobs/etl/hourly.yaml", (Fault("settings", "", "it is not YAML"),))
         world.deploy(job("other"), bad)
-        world.settle()
+        world.pending_ranges()
         assert ID in world.live()
 
     def test_deleted_and_created_again_it_forgets(self) -> None:
         # H16
         world = deployed()
         world.deploy(job("other"))
-        world.settle()
+        world.pending_ranges()
         later(world, 5 * HOUR, job("other"), job())
-        assert (entry(world).armed, entry(world).begins) == (world.now, world.now)
+        assert (entry(world).active_since, entry(world).begins) == (world.now, world.now)
         assert entry(world).gone is None
 
     def test_back_before_it_was_deleted_it_goes_on(self) -> None:
         world = deployed()
         later(world, HOUR, job("other"))
         later(world, HOUR, job("other"), job())
-        assert entry(world).armed == NOW
+        assert entry(world).active_since == NOW
 
 
 class TestAFlipToCatchUp:
@@ -313,7 +313,7 @@ class TestAFlipToCatchUp:
         world = World()
         schedule = {"cron": "0 9 * * 1-5", "start_time": "2026-06-01T00:00Z"}
         world.deploy(job(**schedule))  # type: ignore[arg-type]
-        world.settle()
+        world.pending_ranges()
         start = at("2026-06-08 09:00")
         record = RunRecord(ID, "s", "scheduled", "success", iso(start), start, run_after=at("2026-06-09 09:00"))
         world.airflow.run_records.append(record)
@@ -329,7 +329,7 @@ def test_two_branches_with_one_job_do_not_meet() -> None:
     # C24: a job has no table that both could write
     world = deployed()
     world.deploy(job(), branch="try")
-    world.settle("try")
+    world.pending_ranges("try")
     assert world.live("try") == {"try--job.etl.hourly__1"}
     assert not world.reconcile("try").plan.findings
     assert replace(entry(world), dag_id="").table == ""
@@ -341,9 +341,9 @@ def test_a_job_that_is_back_after_its_retirement_is_new_whenever_the_reconciler_
 ) -> None:  # H8, H16
     world, kept = World(), conf("t.s.kept__1")
     world.deploy(kept, job())
-    world.settle()
+    world.pending_ranges()
     world.deploy(kept)
-    world.settle()
+    world.pending_ranges()
     assert ID not in world.airflow.dag_records
     world.now += 5 * HOUR
     world.deploy(kept, job())
@@ -352,5 +352,5 @@ def test_a_job_that_is_back_after_its_retirement_is_new_whenever_the_reconciler_
     with contextlib.suppress(Killed):
         world.reconcile()
     calm()
-    world.settle()
-    assert (entry(world).first_seen, entry(world).armed) == (NOW + 5 * HOUR, NOW + 5 * HOUR)
+    world.pending_ranges()
+    assert (entry(world).first_seen, entry(world).active_since) == (NOW + 5 * HOUR, NOW + 5 * HOUR)

@@ -22,7 +22,7 @@ def flipped(*, ran: tuple[int, ...], **settings: object) -> World:
     """An hourly conf whose partitions ``ran`` (hours after the start) have scheduled runs, and which now catches up."""
     world = World()
     world.deploy(HOURLY, **SINCE)
-    world.settle()
+    world.pending_ranges()
     for hour in ran:
         start = START + hour * HOUR
         key = world.trees["main"].facts().plans[ID].spec.label(start)
@@ -59,7 +59,7 @@ def test_neighbours_run_as_one_backfill_and_single_ones_by_their_key() -> None:
     assert replayed(world) == [0, 1, 2, 4]
     go_on(world)
     assert replayed(world) == [0, 1, 2, 4, 6, 7, 8, 9, 10]
-    assert world.state().journal()[ID].owed is None
+    assert world.state().journal()[ID].pending is None
 
 
 def test_the_cap_and_the_skip_date_hold_over_all_reconciles() -> None:  # H10, H11
@@ -101,7 +101,7 @@ def test_what_a_run_wrote_under_the_schedule_before_is_told_by_its_own_interval(
 ) -> None:  # C28, H13
     world, start = World(), at("2026-05-25")
     world.deploy(conf("t.s.day__1", schedule=before), start_date="2026-05-25")
-    world.settle()
+    world.pending_ranges()
     for first, last in ran:
         window = TimeWindow(at(first), at(last) + DAY)
         record = RunRecord(DAILY_ID, f"scheduled__{last}", "scheduled", "success", last, at(last), window=window)
@@ -135,7 +135,7 @@ def test_a_backfill_that_someone_else_started_is_waited_for() -> None:
     world.airflow.create_backfill = lambda request: pytest.fail("a second one")  # type: ignore[assignment, method-assign]
     world.airflow.backfill_records.append(BackfillRecord(1, ID, 0, 0))
     assert world.reconcile().is_good
-    assert world.state().journal()[ID].owed is not None
+    assert world.state().journal()[ID].pending is not None
 
 
 @pytest.mark.parametrize("number", range(14))
@@ -156,7 +156,7 @@ def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those
     confs = [conf(f"t.s.c{number}__1") for number in range(size)]
     world = World()
     world.deploy(*confs)
-    world.settle()
+    world.pending_ranges()
     world.deploy(*confs[gone:])
     world.parse()
     world.airflow.calls.clear()

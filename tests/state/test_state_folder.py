@@ -9,8 +9,8 @@ import pytest
 
 from airflow_chronon.core.calendar.instants import TimeWindow
 from airflow_chronon.core.plan.facts import Deployment, Tombstone
-from airflow_chronon.core.plan.history import Owed, Seen, journal_entry
-from airflow_chronon.core.plan.manifest import OFF_TAG, copy_of, plan_of_copy
+from airflow_chronon.core.plan.history import PendingBackfill, Seen, journal_entry
+from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of, plan_of_manifest
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.state.files import StateError, StateFiles
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
@@ -52,7 +52,7 @@ SETTINGS = Settings.model_validate(
 @pytest.mark.parametrize("document", PLANS)
 def test_a_copy_gives_the_same_runs_waits_and_settings_as_the_conf(document: dict[str, object]) -> None:
     plan = plan_of(document, settings=SETTINGS)
-    again = plan_of_copy(copy_of(plan))
+    again = plan_of_manifest(manifest_of(plan))
     assert (again.runs, again.spec) == (plan.runs, plan.spec)
     window = TimeWindow(at("2026-06-01 01:00"), at("2026-06-02 01:00"))
     for mode in plan.runs.all_modes:
@@ -64,21 +64,27 @@ def test_a_copy_gives_the_same_runs_waits_and_settings_as_the_conf(document: dic
 
 @pytest.mark.parametrize("document", PLANS)
 def test_a_copy_comes_back_from_the_folder_as_it_was(files: StateFiles, document: dict[str, object]) -> None:
-    state, copy = StateFolder(files, "b/main/"), copy_of(plan_of(document, settings=SETTINGS))
-    state.write_copy(copy)
-    assert state.copies() == {copy.dag_id}
-    assert state.read_copy(copy.dag_id) == copy and copy.digest == copy_of(plan_of(document, settings=SETTINGS)).digest
-    state.remove_copy(copy.dag_id)
-    assert state.copies() == frozenset() and state.read_copy(copy.dag_id) is None
+    state, manifest = StateFolder(files, "b/main/"), manifest_of(plan_of(document, settings=SETTINGS))
+    state.write_manifest(manifest)
+    assert state.manifests() == {manifest.dag_id}
+    assert (
+        state.read_manifest(manifest.dag_id) == manifest
+        and manifest.digest == manifest_of(plan_of(document, settings=SETTINGS)).digest
+    )
+    state.remove_manifest(manifest.dag_id)
+    assert state.manifests() == frozenset() and state.read_manifest(manifest.dag_id) is None
 
 
 def test_the_journal_keeps_entries_that_are_not_updated(files: StateFiles) -> None:
     state = StateFolder(files)
     plans = [plan_of(staging_query(f"t.s.{name}__1"), settings=SETTINGS) for name in "ab"]
-    first, second = (journal_entry(plan, copy_of(plan), None, Seen(NOW)) for plan in plans)
+    first, second = (journal_entry(plan, manifest_of(plan), None, Seen(NOW)) for plan in plans)
     state.update_journal([first])
-    state.update_journal([replace(second, owed=Owed(NOW, 5), gone=7)])
-    assert state.journal() == {first.dag_id: first, second.dag_id: replace(second, owed=Owed(NOW, 5), gone=7)}
+    state.update_journal([replace(second, pending=PendingBackfill(NOW, 5), gone=7)])
+    assert state.journal() == {
+        first.dag_id: first,
+        second.dag_id: replace(second, pending=PendingBackfill(NOW, 5), gone=7),
+    }
 
 
 def test_tombstones_come_back_as_they_were(files: StateFiles) -> None:
@@ -108,17 +114,17 @@ def test_a_damaged_file_is_named(files: StateFiles) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"eras": []},
+        {"revisions": []},
         {"dag_id": 5},
         {"first_seen": "x"},
         {"gone": "x"},
-        {"owed": ["x", None]},
-        {"eras": [["x", True, None]]},
+        {"pending": ["x", None]},
+        {"revisions": [["x", True, None]]},
     ],
 )
 def test_a_journal_with_values_of_other_types_is_damaged(files: StateFiles, damage: dict[str, object]) -> None:
     plan, state = plan_of(staging_query("t.s.x__1")), StateFolder(files, "b/main/")
-    state.update_journal([journal_entry(plan, copy_of(plan), None, Seen(NOW))])
+    state.update_journal([journal_entry(plan, manifest_of(plan), None, Seen(NOW))])
     entry = json.loads(files.read("b/main/journal.json") or b"")[0]
     files.write("b/main/journal.json", json.dumps([{**entry, **damage}]).encode())
     with pytest.raises(StateError, match=r"journal\.json is damaged"):
@@ -162,7 +168,7 @@ def test_the_file_of_a_gone_conf_ends_like_its_path_in_the_tree(tmp_path_factory
     from airflow_chronon.state.orphaned_files import conf_file
 
     plan, folder = plan_of(staging_query("t.s.x__1")), tmp_path_factory.mktemp("vanished")
-    path = conf_file(copy_of(plan), folder=folder, writes=True)
+    path = conf_file(manifest_of(plan), folder=folder, writes=True)
     assert path.endswith(plan.conf.file)
     with open(path, encoding="utf-8") as file:
         assert json.load(file) == plan.conf.raw

@@ -12,7 +12,7 @@ from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import Instant, to_datetime
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.plan.history import Seen, journal_entry
-from airflow_chronon.core.plan.manifest import copy_of
+from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.partitioned import CatchUp
 from airflow_chronon.state.folder import StateFolder, open_state
@@ -20,8 +20,8 @@ from airflow_chronon.state.folder import StateFolder, open_state
 
 def job_schedule(cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any) -> JobSchedule:
     """An armed schedule; ``of`` are the fields of :class:`CatchUp`, and ``armed``."""
-    armed = of.pop("armed", 0)
-    return JobSchedule(Cron(cron), CatchUp(**of), offset, lookback, armed=armed)
+    active_since = of.pop("active_since", 0)
+    return JobSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
 
 
 def write_job(root: Path, name: str = "hourly", **document: Any) -> Path:
@@ -41,7 +41,7 @@ def state_of(home: Path) -> StateFolder:
 def arm(state: StateFolder, *plans: Any, now: Instant, **seen: Any) -> None:
     """What a reconcile records of jobs that it sees for the first time, or again."""
     known = state.journal()
-    entries = [journal_entry(plan, copy_of(plan), known.get(plan.dag_id), Seen(now, **seen)) for plan in plans]
+    entries = [journal_entry(plan, manifest_of(plan), known.get(plan.dag_id), Seen(now, **seen)) for plan in plans]
     state.update_journal(entries)
 
 

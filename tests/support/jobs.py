@@ -26,12 +26,12 @@ def schedule(
     skip_to: str | None = None,
     catchup: bool = False,
     cap: int | None = None,
-    armed: str | None = None,
+    active_since: str | None = None,
     **of: Any,
 ) -> JobSchedule:
     """A schedule; instants as text."""
-    skip, first, last, since = (None if each is None else at(each) for each in (skip_to, start, end, armed))
-    return JobSchedule(read_cron(cron), CatchUp(catchup, cap, skip, first, last), armed=since, **of)
+    skip, first, last, since = (None if each is None else at(each) for each in (skip_to, start, end, active_since))
+    return JobSchedule(read_cron(cron), CatchUp(catchup, cap, skip, first, last), active_since=since, **of)
 
 
 def window(run: JobRun | None) -> str:

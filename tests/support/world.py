@@ -20,7 +20,7 @@ from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.core.plan.history import JournalEntry, as_seen
-from airflow_chronon.core.plan.manifest import plan_of_copy
+from airflow_chronon.core.plan.manifest import plan_of_manifest
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault
 from airflow_chronon.reconcile.gather import Place
@@ -134,10 +134,10 @@ class World:
         for branch, root in self.trees.items():
             state, facts = self.state(branch), root.facts()
             journal |= state.journal()
-            for dag_id in state.copies() - set(facts.plans):
-                copy = state.read_copy(dag_id)
-                if copy is not None:
-                    produced[dag_id] = (plan_of_copy(copy), False)
+            for dag_id in state.manifests() - set(facts.plans):
+                manifest = state.read_manifest(dag_id)
+                if manifest is not None:
+                    produced[dag_id] = (plan_of_manifest(manifest), False)
             produced |= {dag_id: (plan, True) for dag_id, plan in facts.plans.items()}
         for dag_id, record in self.airflow.dag_records.items():
             self.airflow.dag_records[dag_id] = replace(record, is_stale=dag_id not in produced)
@@ -185,7 +185,7 @@ class World:
             for task in self.airflow.task_records
         ]
 
-    def settle(self, branch: str = "main", *, rounds: int = 12) -> None:
+    def pending_ranges(self, branch: str = "main", *, rounds: int = 12) -> None:
         """Parse, finish and reconcile until nothing changes any more."""
         for _ in range(rounds):
             self.parse()
@@ -243,5 +243,5 @@ def deployed(*confs: Conf | Job | RejectedConf, **settings: object) -> World:
     """A world in which these are deployed and nothing is left to do."""
     world = World()
     world.deploy(*confs, **settings)
-    world.settle()
+    world.pending_ranges()
     return world

@@ -13,7 +13,7 @@ from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.operators.run_request import job_request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
 from airflow_chronon.core.calendar.instants import iso
-from airflow_chronon.core.describe.format import job_window_in_words
+from airflow_chronon.core.describe.format import format_job_window
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.runs.intervals_request import JobWindow, requested_window
@@ -38,7 +38,7 @@ class JobOperator(WorkMixin, BaseOperator):
 
     def execute(self, context: Any) -> None:
         asked = self._requested(context)
-        self.log.info("%s", job_window_in_words(asked))
+        self.log.info("%s", format_job_window(asked))
         with ends_as_airflow_task():
             settings = filled(self._plan.settings.runner.model_dump(), os.environ)  # on the worker: secrets stay out
             runner = build_command_runner(settings)

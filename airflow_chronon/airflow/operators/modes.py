@@ -14,13 +14,13 @@ from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
-from airflow_chronon.airflow.operators.write_order import Turn, TurnTrigger, in_words
-from airflow_chronon.airflow_api.coverage import Claim
+from airflow_chronon.airflow.operators.write_order import WriteOrder, WriteOrderTrigger, format_predecessors
+from airflow_chronon.airflow_api.coverage import Ticket
 from airflow_chronon.airflow_api.login import CONNECTION_ID
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.describe.format import run_in_words, wait_in_words
+from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.plan.grid_contract import contract_fault, contract_key
 from airflow_chronon.core.runs.partitions_request import requested_run
 from airflow_chronon.core.schedules.modes import Mode
@@ -52,7 +52,7 @@ class _PlanOperator(BaseOperator):
             run = requested_run(request_of_context(context), self._plan.runs, now=now())
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
-        self.log.info("%s", run_in_words(run, self._plan.runs))
+        self.log.info("%s", format_run(run, self._plan.runs))
         return run
 
 
@@ -78,7 +78,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             raise AirflowSkipException(f"the schedule of {self._mode.value} does not fire for this partition")
         if of is not None:
             for wait in self._plan.mode_waits(self._mode, of.window):
-                self.log.info("reads %s", wait_in_words(wait))
+                self.log.info("reads %s", format_wait(wait))
             self._skip_if_outdated(context, of)
             self._take_turn(context, of)
         job = self._request(context, of)
@@ -106,18 +106,20 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""
         if self.max_active_tis_per_dag == 1:
             return  # Airflow itself runs one at a time
-        turn = Turn(Claim(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.runs)
+        order = WriteOrder(
+            Ticket(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.runs
+        )
         try:
             server = find_airflow()
             if server is None:
                 self.log.warning("%s", NOT_SERIALISED)
                 return
-            ahead = turn.take(server, started=context["ti"].start_date.timestamp())
+            predecessors = order.take(server, started=context["ti"].start_date.timestamp())
         except ChrononError as error:
             raise AirflowException(f"whether others write these partitions cannot be told: {error}") from None
-        if ahead:
-            self.log.info("%s", in_words(ahead))
-            self.defer(trigger=TurnTrigger(turn=turn.to_json()), method_name="execute")
+        if predecessors:
+            self.log.info("%s", format_predecessors(predecessors))
+            self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")
 
     def _runner_settings(self) -> dict[str, Any]:
         """Filled in here, on the worker: secrets never stand in a serialised DAG."""

@@ -17,7 +17,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_chronon.airflow.clock import moment, now
 from airflow_chronon.airflow.hooks import find_airflow
-from airflow_chronon.airflow_api.coverage import Claim, ahead_of
+from airflow_chronon.airflow_api.coverage import Ticket, predecessors_of
 from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.core.calendar.instants import TimeWindow
@@ -27,19 +27,19 @@ from airflow_chronon.core.schedules.partitioned import RunSchedule
 from airflow_chronon.core.schedules.serialization import schedule_from_json, schedule_to_json
 from airflow_chronon.errors import ChrononError, Fault
 
-LOOK_EVERY = 5  #: seconds between two looks while a task waits
+POLL_SECONDS = 5  #: seconds between two looks while a task waits
 #: Seconds from a deferral to the first look. A worker may need ``[workers] min_heartbeat_interval`` (5) to report that it
 #: has deferred; Airflow fails a task that runs again when that report comes (apache/airflow issues 71580 and 72716).
 LEAVING_SECONDS = conf.getint("workers", "min_heartbeat_interval", fallback=5) + 3
-LOOKS_FOR_ONESELF = 10  #: a second apart, until Airflow lists the task that asks
+TRIES_TO_FIND_ITSELF = 10  #: a second apart, until Airflow lists the task that asks
 NOT_LISTED = "waiting until Airflow lists this task"
 
 
 @dataclass(frozen=True)
-class Turn:
+class WriteOrder:
     """One task that wants to write, and the schedule that tells what the runs of its DAG write."""
 
-    claim: Claim
+    ticket: Ticket
     schedule: RunSchedule
 
     def take(self, server: AirflowServer, *, started: float) -> tuple[Writer, ...]:
@@ -51,60 +51,60 @@ class Turn:
         left = started + SETTLING_SECONDS - moment()
         if 0 < left <= SETTLING_SECONDS:  # a task that has waited already goes straight on
             time.sleep(left)
-        for _ in range(LOOKS_FOR_ONESELF):
-            ahead = self.ahead(server)
-            if ahead is not None:
-                return ahead
+        for _ in range(TRIES_TO_FIND_ITSELF):
+            predecessors = self.predecessors(server)
+            if predecessors is not None:
+                return predecessors
             time.sleep(1)
-        problem = f"Airflow does not list {self.claim.task_id} of {self.claim.run_id}, which is running"
+        problem = f"Airflow does not list {self.ticket.task_id} of {self.ticket.run_id}, which is running"
         raise ChrononError(Fault("C28", "", problem, "may the connection's user read this DAG's tasks?"))
 
-    def ahead(self, server: AirflowServer) -> tuple[Writer, ...] | None:
+    def predecessors(self, server: AirflowServer) -> tuple[Writer, ...] | None:
         """Who is at work on these partitions and came first; None when Airflow does not show this task yet."""
-        return ahead_of(self.claim, server, self.schedule, now=now())
+        return predecessors_of(self.ticket, server, self.schedule, now=now())
 
     def to_json(self) -> dict[str, Any]:
         """Inverse of :meth:`from_json`."""
-        claim = self.claim
+        ticket = self.ticket
         return {
-            "dag_id": claim.dag_id,
-            "task_id": claim.task_id,
-            "run_id": claim.run_id,
-            "mode": claim.mode.value,
-            "window": [claim.window.start, claim.window.end],
+            "dag_id": ticket.dag_id,
+            "task_id": ticket.task_id,
+            "run_id": ticket.run_id,
+            "mode": ticket.mode.value,
+            "window": [ticket.window.start, ticket.window.end],
             "schedule": schedule_to_json(self.schedule),
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Turn:
+    def from_json(cls, data: dict[str, Any]) -> WriteOrder:
         names = (data["dag_id"], data["task_id"], data["run_id"])
-        claim = Claim(*names, mode=Mode(data["mode"]), window=TimeWindow(*data["window"]))
-        return cls(claim, schedule_from_json(data["schedule"]))
+        ticket = Ticket(*names, mode=Mode(data["mode"]), window=TimeWindow(*data["window"]))
+        return cls(ticket, schedule_from_json(data["schedule"]))
 
 
-def in_words(ahead: tuple[Writer, ...]) -> str:
+def format_predecessors(predecessors: tuple[Writer, ...]) -> str:
     """Who is waited for."""
-    return f"waiting for {', '.join(writer.run_id for writer in ahead)}, which writes the same partitions"
+    return f"waiting for {', '.join(writer.run_id for writer in predecessors)}, which writes the same partitions"
 
 
-class TurnTrigger(BaseTrigger):
+class WriteOrderTrigger(BaseTrigger):
     """Fires when nobody is ahead any more. The task then looks once more itself."""
 
-    def __init__(self, *, turn: dict[str, Any], look_every: int = LOOK_EVERY) -> None:
+    def __init__(self, *, order: dict[str, Any], poll_seconds: int = POLL_SECONDS) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.turn, self.look_every = turn, look_every
+        self.order, self.poll_seconds = order, poll_seconds
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        return f"{__name__}.TurnTrigger", {"turn": self.turn, "look_every": self.look_every}
+        return f"{__name__}.WriteOrderTrigger", {"order": self.order, "poll_seconds": self.poll_seconds}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        turn, said = Turn.from_json(self.turn), ""
+        order, said = WriteOrder.from_json(self.order), ""
         await asyncio.sleep(LEAVING_SECONDS)
         server = await asyncio.to_thread(find_airflow)
         while server is not None:
             try:
-                ahead = await asyncio.to_thread(turn.ahead, server)
-                text = NOT_LISTED if ahead is None else in_words(ahead) if ahead else ""
+                predecessors = await asyncio.to_thread(order.predecessors, server)
+                text = NOT_LISTED if predecessors is None else format_predecessors(predecessors) if predecessors else ""
             except AirflowUnreachable as error:  # it may be restarting: the writer ahead is still there
                 text = str(error)
             except ChrononError:
@@ -114,5 +114,5 @@ class TurnTrigger(BaseTrigger):
             if text != said:
                 said = text
                 self.log.info("%s", text)
-            await asyncio.sleep(self.look_every)
+            await asyncio.sleep(self.poll_seconds)
         yield TriggerEvent("first")  # type: ignore[no-untyped-call]

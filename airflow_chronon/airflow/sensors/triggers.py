@@ -22,7 +22,7 @@ from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, request_of_fields
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
-from airflow_chronon.core.describe.format import run_in_words, wait_in_words
+from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.runs.partitions_request import requested_run
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
@@ -30,7 +30,7 @@ from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnTimeout
 from airflow_chronon.core.settings.yaml import filled
 from airflow_chronon.core.waits.dependencies import Wait, merged
-from airflow_chronon.core.waits.poll import Question, Sighting, judge, look, questions_of
+from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of
 from airflow_chronon.core.waits.serialization import dependency_from_json
 from airflow_chronon.errors import ChrononError
 
@@ -65,7 +65,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     """
 
     #: The newest sighting of each stream, so that a wait that joins between two polls need not wait for the next one.
-    _sightings: ClassVar[dict[Hashable, tuple[float, Sighting]]] = {}
+    _observations: ClassVar[dict[Hashable, tuple[float, Observation]]] = {}
 
     def __init__(
         self,
@@ -76,18 +76,18 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         catalog: dict[str, Any],
         poll_seconds: int,
         on_timeout: str,
-        questions: list[list[str]] | None = None,
+        queries: list[list[str]] | None = None,
         **request: str,
     ) -> None:
         super().__init__(schedule=schedule, **request)
         self.dependencies, self.table, self.catalog = dependencies, table, catalog
         self.poll_seconds, self.on_timeout = poll_seconds, on_timeout
-        self.questions = questions
+        self.queries = queries
         self._waits: tuple[Wait, ...] = ()
         self._outcome: TriggerEvent | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        names = ("schedule", "dependencies", "table", "catalog", "poll_seconds", "on_timeout", "questions")
+        names = ("schedule", "dependencies", "table", "catalog", "poll_seconds", "on_timeout", "queries")
         return f"{__name__}.PartitionTrigger", {name: getattr(self, name) for name in names} | self._request_fields()
 
     def shared_stream_key(self) -> Hashable | None:
@@ -107,37 +107,37 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             yield event
 
     @classmethod
-    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Sighting]:
+    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Observation]:
         """List the table once per poll, for ever."""
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
         catalog = build_catalog(filled(trigger.catalog, os.environ))
         try:
             while True:
-                sighting = await asyncio.to_thread(look, catalog, trigger.table, asked)
-                cls._sightings[key] = (time.monotonic(), sighting)
-                yield sighting
+                observation = await asyncio.to_thread(observe, catalog, trigger.table, asked)
+                cls._observations[key] = (time.monotonic(), observation)
+                yield observation
                 await asyncio.sleep(trigger.poll_seconds)
         finally:
-            cls._sightings.pop(key, None)  # nobody is left to read it: a large listing is not kept
+            cls._observations.pop(key, None)  # nobody is left to read it: a large listing is not kept
 
-    async def filter_shared_stream(self, shared_stream: AsyncIterator[Sighting]) -> AsyncIterator[TriggerEvent]:
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[Observation]) -> AsyncIterator[TriggerEvent]:
         """Judge every sighting until the wait is over or its time is up, whichever is first.
 
         A wait whose time was up while no triggerer ran still gets one look: what it waits for may have come meanwhile.
         """
         said, seconds = "", None
-        sightings = self._with_latest(shared_stream)
+        observations = self._with_latest(shared_stream)
         while True:
             try:
-                sighting = await asyncio.wait_for(anext(sightings), seconds)
+                observation = await asyncio.wait_for(anext(observations), seconds)
             except StopAsyncIteration:
                 return
             except asyncio.TimeoutError:  # before 3.11 no TimeoutError
                 yield self._out_of_time(said)
                 return
             try:
-                readiness = await asyncio.to_thread(judge, self._waits, sighting)
+                readiness = await asyncio.to_thread(judge, self._waits, observation)
             except ChrononError as error:  # the table can never hold what is asked for
                 self.log.error("%s", error)
                 yield TaskFailedEvent()
@@ -151,15 +151,15 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 return
             seconds = None if self._deadline is None else max(0, self._deadline - now())
 
-    async def _with_latest(self, shared_stream: AsyncIterator[Sighting]) -> AsyncIterator[Sighting]:
-        seen_at, sighting = self._sightings.get(self._stream_key(), (0.0, None))
-        if sighting is not None and time.monotonic() - seen_at < self.poll_seconds:
-            yield sighting
-        async for sighting in shared_stream:
-            yield sighting
+    async def _with_latest(self, shared_stream: AsyncIterator[Observation]) -> AsyncIterator[Observation]:
+        seen_at, observation = self._observations.get(self._stream_key(), (0.0, None))
+        if observation is not None and time.monotonic() - seen_at < self.poll_seconds:
+            yield observation
+        async for observation in shared_stream:
+            yield observation
 
-    def _asked(self) -> tuple[Question, ...]:
-        return tuple(Question(*question) for question in self.questions or ())
+    def _asked(self) -> tuple[Query, ...]:
+        return tuple(Query(*query) for query in self.queries or ())
 
     def _stream_key(self) -> Hashable:
         return self.table, json.dumps(self.catalog, sort_keys=True), self.poll_seconds, self._asked()
@@ -173,7 +173,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             self._outcome = TaskFailedEvent()
             return
         runs = self._runs()
-        self.log.info("%s", run_in_words(run, runs))
+        self.log.info("%s", format_run(run, runs))
         if run is not None:
             self._waits = merged(
                 wait
@@ -185,9 +185,9 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             self.log.info("nothing is needed of %s", self.table)
             self._outcome = TaskSuccessEvent()
             return
-        self.questions = [list(question) for question in questions_of(self._waits)]
+        self.queries = [list(query) for query in queries_of(self._waits)]
         for wait in self._waits:
-            self.log.info("waiting for %s", wait_in_words(wait))
+            self.log.info("waiting for %s", format_wait(wait))
 
     @property
     def _deadline(self) -> Instant | None:
@@ -219,7 +219,7 @@ class GateTrigger(_RunTrigger):
             self.log.error("%s", error)
             yield TaskFailedEvent()
             return
-        self.log.info("%s", run_in_words(run, self._runs()))
+        self.log.info("%s", format_run(run, self._runs()))
         of = None if run is None else run.modes.get(Mode(self.mode))
         if run is not None and of is None:
             self.log.info("the schedule of %s does not fire for this partition: skipped", self.mode)

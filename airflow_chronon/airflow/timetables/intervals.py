@@ -62,7 +62,7 @@ class JobTimetable(KeyedTimetable[JobRun]):
         when it was unpaused, or seen to be on again."""
         if self._job.catch_up.enabled:
             return None
-        known = (self._job.armed, last.held_until if isinstance(last, HeldRunInfo) else None)
+        known = (self._job.active_since, last.held_until if isinstance(last, HeldRunInfo) else None)
         return max((each for each in known if each is not None), default=None)
 
     def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:

@@ -169,9 +169,9 @@ def _run(
 ) -> int:
     """Create the runs, producers first; what was created before an error is told."""
     try:
-        with starting(sum(len(replay.starts) for replay in replays)) as told:
+        with starting(sum(len(replay.starts) for replay in replays)) as on_progress:
             for replay in replays:
-                started.append(start(server, replay, how, told=told))
+                started.append(start(server, replay, how, on_progress=on_progress))
     except (AirflowError, ReplayIncomplete) as error:
         made = ", ".join(f"{len(each.runs)} of {each.dag_id}" for each in started) or "none completely"
         print(f"{error}\nruns created before that: {made}", file=sys.stderr)
@@ -206,7 +206,9 @@ def _json(replays: Sequence[Replay], started: Sequence[Started], *, dry_run: boo
                 "conf": replay.plan.key,
                 "dag_id": replay.plan.dag_id,
                 "labels": list(replay.labels),
-                "range": None if (stretch := range_of(replay)) is None else [stretch.labels[0], stretch.labels[-1]],
+                "range": None
+                if (label_range := range_of(replay)) is None
+                else [label_range.labels[0], label_range.labels[-1]],
                 "by_key": list(by_key(replay)),
             }
             for replay in replays

@@ -12,7 +12,7 @@ from dataclasses import replace
 from airflow_chronon.airflow_api.coverage import known_runs
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.replay import kept_grid
-from airflow_chronon.cli.intervals import asked_range, check_size, is_armed, runs_in, schedule_of, seen_plan
+from airflow_chronon.cli.intervals import asked_range, check_size, is_active, runs_in, schedule_of, seen_plan
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
 from airflow_chronon.cli.root import GOOD, open_plan, open_root, print_json, report_problems
@@ -37,12 +37,12 @@ def partitions(options: argparse.Namespace) -> int:
     plan, _ = open_plan(root, options.conf)
     now = int(time.time())
     entry = find_state(root, options)[1].journal().get(plan.dag_id)
-    armed = is_armed(plan, entry)
+    active_since = is_active(plan, entry)
     plan = seen_plan(plan, entry)
     window = asked_range(plan, options.start_ds, options.end_ds)
     check_size(plan, window)
     server = find_server(options.airflow)
-    known = Known(eras=entry.seen_eras if entry is not None else (), is_armed=armed, good=State.DONE)
+    known = Known(revisions=entry.seen_revisions if entry is not None else (), is_active=active_since, good=State.DONE)
     if isinstance(plan, ConfPlan):
         known = replace(known, landed=Landings().of_conf(plan), good=State.LANDED)
     if server is not None:

@@ -12,7 +12,7 @@ from airflow_chronon.core.waits.dependencies import Wait
 NO_WINDOW = "a manual run without a partition: no window, nothing is waited for"
 
 
-def run_in_words(run: Run | None, schedule: RunSchedule) -> str:
+def format_run(run: Run | None, schedule: RunSchedule) -> str:
     """What a run is for: its window and what each mode writes."""
     if run is None:
         return NO_WINDOW
@@ -23,7 +23,7 @@ def run_in_words(run: Run | None, schedule: RunSchedule) -> str:
     return f"partition {schedule.key_of(run)}, window {run.window}: {modes}"
 
 
-def job_window_in_words(asked: JobWindow | None) -> str:
+def format_job_window(asked: JobWindow | None) -> str:
     """What a run of a job is for."""
     if asked is None:
         return "a manual run without a window: no window variable is set"
@@ -31,7 +31,7 @@ def job_window_in_words(asked: JobWindow | None) -> str:
     return f"logical date {iso(asked.logical_date)}, window {asked.window}{bare}"
 
 
-def wait_in_words(wait: Wait) -> str:
+def format_wait(wait: Wait) -> str:
     """What one wait needs."""
     if wait.expression is not None:
         return f"{wait.table} until {wait.expression}"

@@ -14,10 +14,10 @@ from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.partitioned import CatchUp
 
 _RUNS_SHOWN = 8
-NOT_ARMED = "It does not fire yet: a job is armed by its first reconcile, and so is one that was switched on again."
+NOT_ACTIVE = "It does not fire yet: a job is armed by its first reconcile, and so is one that was switched on again."
 
 
-def job_page(plan: JobPlan, *, is_armed: bool = True) -> str:
+def job_page(plan: JobPlan, *, is_active: bool = True) -> str:
     """Markdown of one job: its command, its schedule in words, the runs of a reference week."""
     argv = " ".join(plan.settings.runner.model_dump().get("argv") or ())
     parts = [f"### {plan.key}", f"Command: `{argv}`", "#### Schedule"]
@@ -26,8 +26,8 @@ def job_page(plan: JobPlan, *, is_armed: bool = True) -> str:
         parts.append("None: it runs when someone starts it.")
     else:
         parts += [_schedule(schedule, plan), *_runs(schedule)]
-        if schedule.enabled and not is_armed:
-            parts.insert(3, NOT_ARMED)
+        if schedule.enabled and not is_active:
+            parts.insert(3, NOT_ACTIVE)
     if plan.warnings:
         parts += ["#### Warnings", "\n".join(f"* {warning}" for warning in plan.warnings)]
     parts.append(f"Job file `{plan.file}`, content {_digest(plan)}.")

@@ -13,7 +13,7 @@ from itertools import islice
 from airflow_chronon.core.calendar.instants import DAY, Instant, duration_text, iso
 from airflow_chronon.core.confs.conf import ConfKey
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.describe.format import span, wait_in_words
+from airflow_chronon.core.describe.format import format_wait, span
 from airflow_chronon.core.waits.dependencies import Binding, TableDependency
 
 REFERENCE_WEEK: Instant = 1_780_272_000  #: 2026-06-01, a Monday that begins a month
@@ -104,7 +104,7 @@ def _runs(plan: ConfPlan) -> str:
     rows = []
     for run in runs:
         for mode, of in run.modes.items():
-            waits = "<br>".join(wait_in_words(wait) for wait in plan.mode_waits(mode, of.window)) or "nothing"
+            waits = "<br>".join(format_wait(wait) for wait in plan.mode_waits(mode, of.window)) or "nothing"
             labels = span(plan.spec.labels(of.window.start, of.window.end))
             rows.append((iso(of.fire), str(free.key_of(run)), mode.value, labels, waits))
     return markdown_table(("fire", "partition", "mode", "writes", "waits for"), rows) if rows else "None."

@@ -7,8 +7,8 @@ from enum import Enum
 from typing import TypeAlias
 
 from airflow_chronon.core.plan.history import JournalEntry
-from airflow_chronon.core.plan.manifest import ConfCopy
-from airflow_chronon.core.schedules.ranges import Stretch
+from airflow_chronon.core.plan.manifest import DeployedManifest
+from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 
 
@@ -32,7 +32,7 @@ class Deploy:
     """Keep a copy of a new or changed conf in the state folder. The loader already produces its DAG."""
 
     dag_id: str
-    copy: ConfCopy
+    manifest: DeployedManifest
     is_new: bool
 
 
@@ -44,7 +44,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Revive:
+class Restore:
     """A conf is back before its DAG was deleted: end the retirement."""
 
     dag_id: str
@@ -71,7 +71,7 @@ class Replay:
     """Run what the schedule owes: neighbours through one backfill of Airflow, a single partition by its key (H13)."""
 
     dag_id: str
-    stretch: Stretch
+    label_range: LabelRange
     max_active_runs: int
 
 
@@ -156,7 +156,7 @@ class Report:
 
 
 RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Forget | Delete | Clear
-Action: TypeAlias = Keep | Deploy | Record | Revive | KeepPaused | Unpause | Replay | RetireStep | Hold | Report
+Action: TypeAlias = Keep | Deploy | Record | Restore | KeepPaused | Unpause | Replay | RetireStep | Hold | Report
 
 
 @dataclass(frozen=True)

@@ -22,16 +22,16 @@ from airflow_chronon.core.plan.actions import (
     Record,
     Replay,
     Report,
-    Revive,
+    Restore,
     Severity,
     Unpause,
 )
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, KnownDag, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.plan.history import JournalEntry, journal_entry, owed_after, reborn, switched_off
-from airflow_chronon.core.plan.manifest import ConfCopy, copy_of, settings_of_copy
-from airflow_chronon.core.plan.pending import settle
-from airflow_chronon.core.plan.retirement import Doomed, retire_steps
+from airflow_chronon.core.plan.history import JournalEntry, journal_entry, pending_after, restored, switched_off
+from airflow_chronon.core.plan.manifest import DeployedManifest, manifest_of, settings_of_manifest
+from airflow_chronon.core.plan.pending import pending_ranges
+from airflow_chronon.core.plan.retirement import OrphanedDag, retire_steps
 from airflow_chronon.core.plan.succession import inherits_pause, seen_of
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.settings.model import OnRetire, Pause, Settings
@@ -59,10 +59,10 @@ class Facts:
     state: StateFacts
 
     @cached_property
-    def copies(self) -> dict[str, ConfCopy]:
+    def manifests(self) -> dict[str, DeployedManifest]:
         """The copy of every good conf of the tree, as it is to be kept."""
         dumps: dict[int, dict[str, Any]] = {}  # most confs share the deployment's settings
-        return {dag_id: copy_of(plan, dumps=dumps) for dag_id, plan in sorted(self.tree.plans.items())}
+        return {dag_id: manifest_of(plan, dumps=dumps) for dag_id, plan in sorted(self.tree.plans.items())}
 
 
 def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, now: Instant) -> Plan:
@@ -75,11 +75,11 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
     actions: list[Action] = [*_pauses(facts)]
     replays: list[Action] = []
     for dag_id, entry in sorted(entries.items()):
-        if entry.owed is not None:
+        if entry.pending is not None:
             entries[dag_id], steps = _replays(facts, entry, now=now)
             replays += steps
     actions += _recorded_deploys(facts, entries)
-    actions += _revivals(facts)
+    actions += _restores(facts)
     actions += _unpauses(facts)
     actions += _retirements(facts, confirmation)
     actions += replays
@@ -99,9 +99,9 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
         if _inherits_pause(facts, plan) and _own_dag(facts, dag_id) is None:
             continue  # there is nothing yet that could be paused; until it is recorded, it does not fire
         if known is not None and known.gone is not None and _is_over(facts, dag_id):
-            known = reborn(known, now=now)
+            known = restored(known, now=now)
         seen = seen_of(plan, deployment=facts.deployment, tree=tree, airflow=facts.airflow, state=facts.state, now=now)
-        entries[dag_id] = _with_contract(journal_entry(plan, facts.copies[dag_id], known, seen), known, facts.state)
+        entries[dag_id] = _with_contract(journal_entry(plan, facts.manifests[dag_id], known, seen), known, facts.state)
     for dag_id, entry in journal.items():
         if dag_id in tree.plans or entry.gone is not None:
             continue
@@ -109,14 +109,14 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
             entries[dag_id] = switched_off(entry, now=now)  # the loader has, since it is broken or of elsewhere
         elif _is_going(facts, dag_id) or entry.family in jobs:  # another version has its place, and may come to fire
             tombstone = facts.state.tombstones.get(dag_id)
-            entries[dag_id] = replace(entry, gone=tombstone.since if tombstone is not None else now, owed=None)
+            entries[dag_id] = replace(entry, gone=tombstone.since if tombstone is not None else now, pending=None)
     return entries
 
 
-def vanished(facts: Facts) -> tuple[str, ...]:
+def orphaned_dags(facts: Facts) -> tuple[str, ...]:
     """The DAGs of this deployment that no conf of the tree stands for, in a fixed order (C23)."""
     state = facts.state
-    known = state.copies | set(state.tombstones)
+    known = state.manifests | set(state.tombstones)
     known |= {dag_id for dag_id, dag in facts.airflow.dags.items() if facts.deployment.owns(dag)}
     return tuple(sorted(dag_id for dag_id in known if not facts.tree.holds(dag_id, state.journal.get(dag_id))))
 
@@ -134,13 +134,13 @@ def paused_while_bad(facts: Facts) -> tuple[str, ...]:
     )
 
 
-def owing(facts: Facts, *, now: Instant) -> tuple[str, ...]:
+def with_pending(facts: Facts, *, now: Instant) -> tuple[str, ...]:
     """The DAGs whose past runs a plan needs to know."""
     journal = facts.state.journal
     return tuple(
         dag_id
         for dag_id, plan in sorted(facts.tree.plans.items())
-        if dag_id in journal and owed_after(journal[dag_id], plan.intervals, now=now) is not None
+        if dag_id in journal and pending_after(journal[dag_id], plan.intervals, now=now) is not None
     )
 
 
@@ -161,20 +161,20 @@ def _own_dag(facts: Facts, dag_id: str) -> KnownDag | None:
 
 
 def _is_over(facts: Facts, dag_id: str) -> bool:
-    return dag_id not in facts.state.tombstones and dag_id not in facts.state.copies
+    return dag_id not in facts.state.tombstones and dag_id not in facts.state.manifests
 
 
 def _is_going(facts: Facts, dag_id: str) -> bool:
     """Whether a conf that is not in the tree is being retired, or is so already; what a guard holds back is not."""
     state = facts.state
-    return facts.deployment.given_up or dag_id in state.tombstones or dag_id not in state.copies
+    return facts.deployment.given_up or dag_id in state.tombstones or dag_id not in state.manifests
 
 
 def _with_contract(entry: JournalEntry, known: JournalEntry | None, state: StateFacts) -> JournalEntry:
     """A changed grid is no new era: every run of it fails, and what the table was written on goes on to hold (C22)."""
     if known is None or known.grid == entry.grid or state.contracts.get(entry.dag_id, known.grid) == entry.grid:
         return entry
-    return replace(entry, eras=known.eras, owed=known.owed)
+    return replace(entry, revisions=known.revisions, pending=known.pending)
 
 
 def _changed(before: Mapping[str, JournalEntry], after: Mapping[str, JournalEntry]) -> tuple[JournalEntry, ...]:
@@ -188,7 +188,7 @@ def _recorded_deploys(facts: Facts, entries: Mapping[str, JournalEntry]) -> Iter
     copy is there, so until then there is none (C23).
     """
     deploys = list(_deploys(facts))
-    digests = {action.dag_id: action.copy.digest for action in deploys if isinstance(action, Deploy)}
+    digests = {action.dag_id: action.manifest.digest for action in deploys if isinstance(action, Deploy)}
     before = {dag_id: replace(entry, digest="") if dag_id in digests else entry for dag_id, entry in entries.items()}
     changed = _changed(facts.state.journal, before)
     if changed:
@@ -201,12 +201,12 @@ def _recorded_deploys(facts: Facts, entries: Mapping[str, JournalEntry]) -> Iter
 
 def _deploys(facts: Facts) -> Iterator[Action]:
     state = facts.state
-    for dag_id, copy in facts.copies.items():
+    for dag_id, manifest in facts.manifests.items():
         known = state.journal.get(dag_id)
-        if dag_id in state.copies and known is not None and known.digest == copy.digest:
+        if dag_id in state.manifests and known is not None and known.digest == manifest.digest:
             yield Keep(dag_id)
         else:
-            yield Deploy(dag_id, copy, is_new=dag_id not in state.copies)
+            yield Deploy(dag_id, manifest, is_new=dag_id not in state.manifests)
 
 
 def _pauses(facts: Facts) -> Iterator[Action]:
@@ -216,18 +216,18 @@ def _pauses(facts: Facts) -> Iterator[Action]:
             yield KeepPaused(dag_id, "the version whose place it takes is paused (H14)")
 
 
-def _revivals(facts: Facts) -> Iterator[Action]:
+def _restores(facts: Facts) -> Iterator[Action]:
     journal = facts.state.journal
     for dag_id in sorted(facts.state.tombstones):
         if facts.tree.holds(dag_id, journal.get(dag_id)):
-            yield Revive(dag_id)
+            yield Restore(dag_id)
 
 
 def _unpauses(facts: Facts) -> Iterator[Action]:
     settings = {dag_id: plan.settings for dag_id, plan in facts.tree.plans.items()}
     for dag_id in paused_while_bad(facts):  # its last runs cannot end before
-        if (copy := facts.state.read_copies.get(dag_id)) is not None:
-            settings[dag_id] = settings_of_copy(copy, facts.settings)
+        if (manifest := facts.state.read_manifests.get(dag_id)) is not None:
+            settings[dag_id] = settings_of_manifest(manifest, facts.settings)
     for dag_id, own in sorted(settings.items()):
         dag = _own_dag(facts, dag_id)
         if dag is None or not dag.is_paused:
@@ -243,11 +243,11 @@ def _unpauses(facts: Facts) -> Iterator[Action]:
 
 def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
     deployment, state, airflow = facts.deployment, facts.state, facts.airflow
-    doomed = vanished(facts)
-    held = _held(facts, doomed, confirmation)
+    orphaned = orphaned_dags(facts)
+    held = _held(facts, orphaned, confirmation)
     if held is not None:
         yield held
-    for dag_id in doomed:
+    for dag_id in orphaned:
         tombstone, entry = state.tombstones.get(dag_id), state.journal.get(dag_id)
         if held is not None and dag_id in held.dag_ids:
             continue
@@ -255,18 +255,20 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
         is_taken_over = dag is not None and not deployment.owns(dag)
         if is_taken_over:
             dag = None  # only our own memory of it goes
-        copy, active = state.read_copies.get(dag_id), airflow.active_runs.get(dag_id, 0)
+        manifest, active = state.read_manifests.get(dag_id), airflow.active_runs.get(dag_id, 0)
         key = entry.key if entry is not None else ""
-        settings = facts.settings.for_conf(key, ()) if copy is None else settings_of_copy(copy, facts.settings)
+        settings = (
+            facts.settings.for_conf(key, ()) if manifest is None else settings_of_manifest(manifest, facts.settings)
+        )
         if dag is not None and dag.is_paused and dag.fires_no_more and active:
             yield Unpause(dag_id, "its conf is gone, and its last runs cannot end while it is paused")
         yield from retire_steps(
-            Doomed(
+            OrphanedDag(
                 dag_id=dag_id,
                 why=_why(dag_id, entry, facts.tree),
                 dag=dag,
                 tombstone=tombstone,
-                has_copy=dag_id in state.copies,
+                has_manifest=dag_id in state.manifests,
                 active_runs=active,
                 stops=settings.on_retire is OnRetire.STOP or deployment.given_up,
                 confirmed=confirmation is Confirmation.MASS_RETIRE,
@@ -276,26 +278,26 @@ def _retirements(facts: Facts, confirmation: Confirmation) -> Iterator[Action]:
         )
 
 
-def _held(facts: Facts, doomed: tuple[str, ...], confirmation: Confirmation) -> Hold | None:
+def _held(facts: Facts, orphaned: tuple[str, ...], confirmation: Confirmation) -> Hold | None:
     """What is not retired, since the tree looks damaged; None when it looks sound or someone confirmed it."""
     tree, tombstones = facts.tree, facts.state.tombstones
-    if facts.deployment.given_up or not doomed:
+    if facts.deployment.given_up or not orphaned:
         return None
     if tree.state is TreeState.UNREADABLE:
         problem = (
             f"the tree cannot be read as a whole, so nothing is retired: {tree.problems[0] if tree.problems else ''}"
         )
-        return Hold(doomed, Fault("C23", "", problem.rstrip(": "), "mend it first"))
+        return Hold(orphaned, Fault("C23", "", problem.rstrip(": "), "mend it first"))
     if confirmation is Confirmation.MASS_RETIRE:
         return None
-    unconfirmed = tuple(each for each in doomed if each not in tombstones or not tombstones[each].confirmed)
+    unconfirmed = tuple(each for each in orphaned if each not in tombstones or not tombstones[each].confirmed)
     loses_confs = tree.is_without_confs and any(not _family(each, facts).startswith("job/") for each in unconfirmed)
     if loses_confs or (tree.state is TreeState.EMPTY and unconfirmed):  # jobs lie in a folder of their own
         problem = f"the tree holds no conf, which would retire {len(unconfirmed)} DAGs"
         return Hold(unconfirmed, Fault("C23", "", problem, _CONFIRM))
-    fresh = [dag_id for dag_id in doomed if dag_id not in tombstones]
+    fresh = [dag_id for dag_id in orphaned if dag_id not in tombstones]
     lost = tuple(dag_id for dag_id in fresh if _family(dag_id, facts) not in tree.families)
-    were = len(fresh) + sum(dag_id in facts.state.copies or dag_id in facts.airflow.dags for dag_id in tree.ids)
+    were = len(fresh) + sum(dag_id in facts.state.manifests or dag_id in facts.airflow.dags for dag_id in tree.ids)
     if len(lost) >= MASS_RETIRE_AT_LEAST and len(lost) * MASS_RETIRE_SHARE > were:
         problem = f"{len(lost)} of {were} confs have gone at once, which looks like a damaged checkout"
         return Hold(tuple(fresh), Fault("C23", "", problem, _CONFIRM))
@@ -325,7 +327,7 @@ def _why(dag_id: str, entry: JournalEntry | None, tree: TreeFacts) -> str:
 
 def _replays(facts: Facts, entry: JournalEntry, *, now: Instant) -> tuple[JournalEntry, list[Action]]:
     """The next replays of what a DAG owes; Airflow takes one backfill of a DAG at a time."""
-    assert entry.owed is not None
+    assert entry.pending is not None
     plan, dag = facts.tree.plans.get(entry.dag_id), facts.airflow.dags.get(entry.dag_id)
     past = facts.airflow.past_runs.get(entry.dag_id)
     if plan is None or dag is None or dag.is_stale or past is None or not facts.deployment.owns(dag):
@@ -334,12 +336,12 @@ def _replays(facts: Facts, entry: JournalEntry, *, now: Instant) -> tuple[Journa
         return entry, []  # a replay would wait for ever; it is owed until someone unpauses the DAG
     schedule = plan.intervals
     if isinstance(schedule, JobSchedule):
-        schedule = entry.seen(schedule, armed=now)  # as its timetable has it
-    owed, stretches = settle(entry.owed, schedule, past)
+        schedule = entry.seen(schedule, active_since=now)  # as its timetable has it
+    pending, label_ranges = pending_ranges(entry.pending, schedule, past)
     steps: list[Action] = []
     backfills = 1 if entry.dag_id in facts.airflow.backfilling else 0
-    for stretch in stretches:
-        backfills += len(stretch.labels) > 1
-        if len(stretch.labels) == 1 or backfills == 1:
-            steps.append(Replay(entry.dag_id, stretch, plan.settings.max_active_runs))
-    return replace(entry, owed=owed), steps
+    for label_range in label_ranges:
+        backfills += len(label_range.labels) > 1
+        if len(label_range.labels) == 1 or backfills == 1:
+            steps.append(Replay(entry.dag_id, label_range, plan.settings.max_active_runs))
+    return replace(entry, pending=pending), steps

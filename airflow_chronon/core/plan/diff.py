@@ -11,7 +11,7 @@ from airflow_chronon.core.describe.format import span
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.facts import TreeFacts
 from airflow_chronon.core.plan.grid_contract import contract_fault
-from airflow_chronon.core.plan.manifest import copy_of
+from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.errors import Fault
 
 
@@ -64,7 +64,7 @@ def _differences(before: TreeFacts, after: TreeFacts) -> Iterator[Difference]:
             fault = _grid_fault(old, new)
             if fault is not None:
                 yield Difference(Change.GRID, dag_id, fault=fault)
-            elif copy_of(old).digest != copy_of(new).digest:
+            elif manifest_of(old).digest != manifest_of(new).digest:
                 what = "its schedule" if old.intervals != new.intervals else "its document or settings"
                 yield Difference(Change.CHANGED, dag_id, what)
 

@@ -23,14 +23,14 @@ from airflow_chronon.core.plan.actions import (
     Record,
     Replay,
     Report,
-    Revive,
+    Restore,
     StopRuns,
     Unpause,
     Wait,
     WaitForRuns,
 )
-from airflow_chronon.core.plan.history import WHY_OWED, JournalEntry
-from airflow_chronon.core.schedules.ranges import Stretch
+from airflow_chronon.core.plan.history import WHY_PENDING, JournalEntry
+from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 
 
@@ -44,7 +44,7 @@ def explain_plan(plan: Plan) -> tuple[str, ...]:
     return (*lines, f"{counted(kept, 'conf')} unchanged; {sums}")
 
 
-def action_in_words(action: Action) -> str:
+def format_action(action: Action) -> str:
     """One action as one line."""
     return " ".join(line.strip() for line in _lines(action)) or f"keep {getattr(action, 'dag_id', '')}"
 
@@ -62,15 +62,15 @@ def _lines(action: Action) -> Iterator[str]:
             yield f"deploy    {dag_id}: {'new' if is_new else 'changed'}; a copy is kept"
         case Record(entries=entries):
             yield f"record    {counted(len(entries), 'conf')} in the journal"
-        case Revive(dag_id=dag_id):
-            yield f"revive    {dag_id}: its conf is back before it was deleted"
+        case Restore(dag_id=dag_id):
+            yield f"restore   {dag_id}: its conf is back before it was deleted"
         case KeepPaused(dag_id=dag_id, why=why):
             yield f"pause     {dag_id}: {why}"
         case Unpause(dag_id=dag_id, why=why):
             yield f"unpause   {dag_id}: {why}"
-        case Replay(dag_id=dag_id, stretch=stretch):
-            how = "one backfill" if len(stretch.labels) > 1 else "by its key"
-            yield f"replay    {dag_id}: {span(stretch.labels)}, {WHY_OWED}, {how} (H13)"
+        case Replay(dag_id=dag_id, label_range=label_range):
+            how = "one backfill" if len(label_range.labels) > 1 else "by its key"
+            yield f"replay    {dag_id}: {span(label_range.labels)}, {WHY_PENDING}, {how} (H13)"
         case Hold(dag_ids=dag_ids, fault=fault):
             yield f"HOLD      {fault}"
             yield from (f"            would retire {dag_id}" for dag_id in dag_ids)
@@ -112,7 +112,7 @@ def _json(action: Action) -> dict[str, Any]:
     for each in fields(action):
         found[each.name] = _value(getattr(action, each.name))
     if isinstance(action, Deploy):
-        found.pop("copy")
+        found.pop("manifest")
     return found
 
 
@@ -125,6 +125,6 @@ def _value(value: Any) -> Any:
         return [_value(each) for each in value]
     if hasattr(value, "value"):
         return value.value
-    if isinstance(value, Stretch):
+    if isinstance(value, LabelRange):
         return list(value.labels)
     return value if isinstance(value, str | int | bool) or value is None else str(value)

@@ -15,7 +15,7 @@ from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
 from airflow_chronon.core.plan.history import JournalEntry
-from airflow_chronon.core.plan.manifest import OFF_TAG, ConfCopy, family_of
+from airflow_chronon.core.plan.manifest import OFF_TAG, DeployedManifest, family_of
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 
@@ -181,12 +181,14 @@ class AirflowFacts:
 class StateFacts:
     """What the state folder holds of this deployment."""
 
-    copies: frozenset[str] = frozenset()
+    manifests: frozenset[str] = frozenset()
     tombstones: Mapping[str, Tombstone] = field(default_factory=dict)
     journal: Mapping[str, JournalEntry] = field(default_factory=dict)
     other_tables: Mapping[str, str] = field(default_factory=dict)  #: table: the other branch that writes it
     other_problems: tuple[Fault, ...] = ()  #: what kept other branches' tables from being known
-    read_copies: Mapping[str, ConfCopy] = field(default_factory=dict)  #: for settings that the tree no longer tells
+    read_manifests: Mapping[str, DeployedManifest] = field(
+        default_factory=dict
+    )  #: for settings that the tree no longer tells
     contracts: Mapping[str, str] = field(default_factory=dict)  #: DAG id: the grid that its table was first written on
 
 

@@ -9,18 +9,18 @@ from typing import Any
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.plan.manifest import ConfCopy
+from airflow_chronon.core.plan.manifest import DeployedManifest
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.partitioned import RunSchedule
 from airflow_chronon.core.schedules.serialization import any_schedule_from_json, any_schedule_to_json
 
 Json = dict[str, Any]
-WHY_OWED = "missed, and made due by a change of its settings"  #: for plans and for the notes of replays
-MAX_ERAS = 200  #: older changes of one conf's schedule are forgotten
+WHY_PENDING = "missed, and made due by a change of its settings"  #: for plans and for the notes of replays
+MAX_REVISIONS = 200  #: older changes of one conf's schedule are forgotten
 
 
 @dataclass(frozen=True)
-class Era:
+class ScheduleRevision:
     """The schedule-relevant settings of a conf, and since when they hold; until the next era's ``since``."""
 
     since: Instant
@@ -34,13 +34,13 @@ class Era:
         """Whether anything fires by itself."""
         return self.enabled and not self.is_paused and self.schedule is not None and self.schedule.is_on
 
-    def is_like(self, other: Era) -> bool:
+    def is_like(self, other: ScheduleRevision) -> bool:
         """Whether the two differ in nothing but when they began."""
         return replace(self, since=other.since) == other
 
 
 @dataclass(frozen=True)
-class Owed:
+class PendingBackfill:
     """Partitions that a change of the settings made due and the timetable will not run (H13)."""
 
     until: Instant  #: when the change was seen: fires after it are the timetable's
@@ -58,22 +58,22 @@ class JournalEntry:
     table: str
     digest: str  #: of the copy in the state folder; empty while that may be another, or none
     first_seen: Instant
-    eras: tuple[Era, ...]  #: oldest first, never empty
-    owed: Owed | None = None
+    revisions: tuple[ScheduleRevision, ...]  #: oldest first, never empty
+    pending: PendingBackfill | None = None
     gone: Instant | None = None  #: since when no conf of the tree has this DAG id
-    armed: Instant | None = None  #: of a job: no fire at or before it counts as missed (H8, H14)
+    active_since: Instant | None = None  #: of a job: no fire at or before it counts as missed (H8, H14)
     begins: Instant | None = None  #: of a job whose file names no start: where its first interval begins (H15)
     goes_on_after: Instant | None = None  #: of a job that supersedes another version: the last fire before it (H8)
 
     @property
-    def now(self) -> Era:
+    def now(self) -> ScheduleRevision:
         """The era that holds now."""
-        return self.eras[-1]
+        return self.revisions[-1]
 
     @property
-    def meant(self) -> Era:
+    def meant(self) -> ScheduleRevision:
         """The newest era that someone meant: while its conf is bad, that before. A typo switches nothing off."""
-        return next((era for era in reversed(self.eras) if not era.is_broken), self.eras[0])
+        return next((revision for revision in reversed(self.revisions) if not revision.is_broken), self.revisions[0])
 
     @property
     def grid(self) -> str:
@@ -82,23 +82,23 @@ class JournalEntry:
         return str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else ""
 
     @property
-    def seen_eras(self) -> tuple[Era, ...]:
+    def seen_revisions(self) -> tuple[ScheduleRevision, ...]:
         """The eras, a job's schedules as they were seen then."""
         return tuple(
-            replace(era, schedule=self.seen(era.schedule, armed=era.since))
-            if isinstance(era.schedule, JobSchedule)
-            else era
-            for era in self.eras
+            replace(revision, schedule=self.seen(revision.schedule, active_since=revision.since))
+            if isinstance(revision.schedule, JobSchedule)
+            else revision
+            for revision in self.revisions
         )
 
-    def seen(self, schedule: JobSchedule, *, armed: Instant) -> JobSchedule:
+    def seen(self, schedule: JobSchedule, *, active_since: Instant) -> JobSchedule:
         """A schedule of this job as the deployment knows it."""
         first = self.first_seen if self.begins is None else self.begins
-        return schedule.seen(first=first, armed=armed, goes_on_after=self.goes_on_after)
+        return schedule.seen(first=first, active_since=active_since, goes_on_after=self.goes_on_after)
 
-    def era_at(self, instant: Instant) -> Era | None:
+    def revision_at(self, instant: Instant) -> ScheduleRevision | None:
         """The settings that held at an instant; None before the conf was first seen."""
-        held = [era for era in self.eras if era.since <= instant]
+        held = [revision for revision in self.revisions if revision.since <= instant]
         return held[-1] if held else None
 
 
@@ -106,7 +106,7 @@ class JournalEntry:
 class Heritage:
     """What a version of a job takes over from the one that it supersedes (H8, H14); as in :class:`JournalEntry`."""
 
-    armed: Instant
+    active_since: Instant
     begins: Instant | None
     goes_on_after: Instant | None
 
@@ -120,58 +120,66 @@ class Seen:
     heritage: Heritage | None = None  #: of a job that takes the place of another version: new, or back
 
 
-def journal_entry(plan: GoodPlan, copy: ConfCopy, known: JournalEntry | None, seen: Seen) -> JournalEntry:
+def journal_entry(plan: GoodPlan, manifest: DeployedManifest, known: JournalEntry | None, seen: Seen) -> JournalEntry:
     """The entry of a deployed conf or job as of now: the known one, with a new era when the schedule has changed.
 
     A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions owed (H13). A job
     is armed when it is new, and again when it is seen to fire after it did not (H14); in the place of another version it
     goes on as that one would have (H8).
     """
-    era = Era(seen.now, plan.intervals, plan.settings.enabled, seen.is_paused)
+    revision = ScheduleRevision(seen.now, plan.intervals, plan.settings.enabled, seen.is_paused)
     fields: Json = {
-        "key": copy.key,
-        "family": copy.family,
-        "file": copy.file,
-        "table": copy.table,
-        "digest": copy.digest,
+        "key": manifest.key,
+        "family": manifest.family,
+        "file": manifest.file,
+        "table": manifest.table,
+        "digest": manifest.digest,
     }
     if isinstance(plan, JobPlan):
-        fields |= asdict(seen.heritage) if seen.heritage is not None else _own(known, era)
+        fields |= asdict(seen.heritage) if seen.heritage is not None else _own(known, revision)
     if known is None:
-        return JournalEntry(dag_id=plan.dag_id, first_seen=seen.now, eras=(era,), **fields)
+        return JournalEntry(dag_id=plan.dag_id, first_seen=seen.now, revisions=(revision,), **fields)
     after = replace(known, gone=None, **fields)
-    if era.is_like(known.now):
+    if revision.is_like(known.now):
         return after
-    return replace(after, eras=(*known.eras, era)[-MAX_ERAS:], owed=owed_after(known, plan.intervals, now=seen.now))
+    return replace(
+        after,
+        revisions=(*known.revisions, revision)[-MAX_REVISIONS:],
+        pending=pending_after(known, plan.intervals, now=seen.now),
+    )
 
 
-def _own(known: JournalEntry | None, era: Era) -> Json:
+def _own(known: JournalEntry | None, revision: ScheduleRevision) -> Json:
     """Since when a job counts that takes nobody's place: now when it is new or on again (H14, H15)."""
-    is_new = known is None or (known.meant.schedule is None and era.schedule is not None)
-    is_on_again = known is not None and era.fires and not known.meant.fires
-    return ({"armed": era.since} if is_new or is_on_again else {}) | ({"begins": era.since} if is_new else {})
+    is_new = known is None or (known.meant.schedule is None and revision.schedule is not None)
+    is_on_again = known is not None and revision.fires and not known.meant.fires
+    return ({"active_since": revision.since} if is_new or is_on_again else {}) | (
+        {"begins": revision.since} if is_new else {}
+    )
 
 
-def owed_after(known: JournalEntry, schedule: RunSchedule | JobSchedule | None, *, now: Instant) -> Owed | None:
+def pending_after(
+    known: JournalEntry, schedule: RunSchedule | JobSchedule | None, *, now: Instant
+) -> PendingBackfill | None:
     """What is owed once a known conf has this schedule (H13); of one that never fired all is its timetable's."""
     if schedule is None or not schedule.catch_up.enabled:
         return None
-    if not any(era.fires and era.since < now for era in known.eras):
-        return known.owed
-    before = next((era.schedule for era in reversed(known.eras) if era.schedule is not None), None)
-    return Owed(now) if _makes_older_ones_due(before, schedule) else known.owed
+    if not any(revision.fires and revision.since < now for revision in known.revisions):
+        return known.pending
+    before = next((revision.schedule for revision in reversed(known.revisions) if revision.schedule is not None), None)
+    return PendingBackfill(now) if _makes_older_ones_due(before, schedule) else known.pending
 
 
-def reborn(entry: JournalEntry, *, now: Instant) -> JournalEntry:
+def restored(entry: JournalEntry, *, now: Instant) -> JournalEntry:
     """The entry of a conf that was retired and is back: its history is forgotten, its grid is not (H16, C22)."""
-    is_job = entry.armed is not None
+    is_job = entry.active_since is not None
     return replace(
         entry,
         first_seen=now,
-        eras=(replace(entry.now, since=now, is_paused=False),),
-        owed=None,
+        revisions=(replace(entry.now, since=now, is_paused=False),),
+        pending=None,
         gone=None,
-        armed=now if is_job else None,
+        active_since=now if is_job else None,
         begins=now if is_job else None,
         goes_on_after=None,
     )
@@ -181,8 +189,8 @@ def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:
     """The entry of a conf that is in the tree and cannot run: nothing fires until it is good again (C23, H20)."""
     if not entry.now.enabled:
         return entry
-    era = replace(entry.now, since=now, enabled=False, is_broken=True)
-    return replace(entry, eras=(*entry.eras, era)[-MAX_ERAS:])
+    revision = replace(entry.now, since=now, enabled=False, is_broken=True)
+    return replace(entry, revisions=(*entry.revisions, revision)[-MAX_REVISIONS:])
 
 
 def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:
@@ -191,12 +199,12 @@ def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:
     It does not fire before a reconcile has seen it, as new, as enabled again or as back; while the journal has it as
     paused, it waits for the next fire to come.
     """
-    if entry is None or entry.armed is None or entry.gone is not None or not entry.now.enabled:
+    if entry is None or entry.active_since is None or entry.gone is not None or not entry.now.enabled:
         return replace(schedule, enabled=False)
     if entry.now.schedule is None:
         return replace(schedule, enabled=False)
-    seen = entry.seen(schedule, armed=entry.armed)
-    return replace(seen, armed=None) if entry.now.is_paused else seen
+    seen = entry.seen(schedule, active_since=entry.active_since)
+    return replace(seen, active_since=None) if entry.now.is_paused else seen
 
 
 def _makes_older_ones_due(before: RunSchedule | JobSchedule | None, after: RunSchedule | JobSchedule) -> bool:
@@ -220,35 +228,45 @@ def entry_to_json(entry: JournalEntry) -> Json:
         "digest",
         "first_seen",
         "gone",
-        "armed",
+        "active_since",
         "begins",
         "goes_on_after",
     )
     data: Json = {name: getattr(entry, name) for name in names}
-    data["eras"] = [_era_to_json(era) for era in entry.eras]
-    data["owed"] = None if entry.owed is None else [entry.owed.until, entry.owed.first]
+    data["revisions"] = [_revision_to_json(revision) for revision in entry.revisions]
+    data["pending"] = None if entry.pending is None else [entry.pending.until, entry.pending.first]
     return data
 
 
 def entry_from_json(data: Mapping[str, Any]) -> JournalEntry:
     """Build an entry from its JSON. Raises ValueError, KeyError or TypeError when it is damaged."""
-    eras = tuple(_era_from_json(*era) for era in data["eras"])
-    owed = None if data["owed"] is None else Owed(*data["owed"])
-    entry = JournalEntry(**{**data, "eras": eras, "owed": owed})
+    revisions = tuple(_revision_from_json(*revision) for revision in data["revisions"])
+    pending = None if data["pending"] is None else PendingBackfill(*data["pending"])
+    entry = JournalEntry(**{**data, "revisions": revisions, "pending": pending})
     texts = (entry.dag_id, entry.key, entry.family, entry.file, entry.table, entry.digest)
-    instants = [entry.first_seen, *(era.since for era in eras), *([] if owed is None else [owed.until])]
-    instants += [each for each in (entry.gone, entry.armed, entry.begins, entry.goes_on_after) if each is not None]
-    if not eras or not all(isinstance(text, str) for text in texts) or not all(type(each) is int for each in instants):
+    instants = [
+        entry.first_seen,
+        *(revision.since for revision in revisions),
+        *([] if pending is None else [pending.until]),
+    ]
+    instants += [
+        each for each in (entry.gone, entry.active_since, entry.begins, entry.goes_on_after) if each is not None
+    ]
+    if (
+        not revisions
+        or not all(isinstance(text, str) for text in texts)
+        or not all(type(each) is int for each in instants)
+    ):
         raise TypeError(f"the entry of {entry.dag_id!r} holds a value of another type")
     return entry
 
 
-def _era_to_json(era: Era) -> list[Any]:
-    more = [era.is_paused, era.is_broken]
-    return [era.since, era.enabled, any_schedule_to_json(era.schedule), *(more if any(more) else [])]
+def _revision_to_json(revision: ScheduleRevision) -> list[Any]:
+    more = [revision.is_paused, revision.is_broken]
+    return [revision.since, revision.enabled, any_schedule_to_json(revision.schedule), *(more if any(more) else [])]
 
 
-def _era_from_json(
+def _revision_from_json(
     since: Instant, enabled: bool, schedule: Json | None, is_paused: bool = False, is_broken: bool = False
-) -> Era:
-    return Era(since, any_schedule_from_json(schedule), enabled, is_paused, is_broken)
+) -> ScheduleRevision:
+    return ScheduleRevision(since, any_schedule_from_json(schedule), enabled, is_paused, is_broken)

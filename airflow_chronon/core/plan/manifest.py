@@ -33,7 +33,7 @@ OFF_TAG = "off"  #: on a DAG that is built from its copy: it fires no more, and 
 
 
 @dataclass(frozen=True)
-class ConfCopy:
+class DeployedManifest:
     """One deployed conf or job as its plan was: the raw document, its schedule, what it reads and its settings."""
 
     dag_id: str
@@ -66,7 +66,7 @@ class ConfCopy:
         return found
 
 
-def copy_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> ConfCopy:
+def manifest_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> DeployedManifest:
     """The copy to keep of a good conf or job; ``dumps`` keeps the JSON of settings that several confs share."""
     dumps, own = {} if dumps is None else dumps, plan.settings
     if id(own) not in dumps:
@@ -83,36 +83,36 @@ def copy_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> ConfCopy
             for mode, found in plan.dependencies.items()
         }
         content["producers"] = [[key.conf_type.value, key.name] for key in plan.producers]
-    return ConfCopy(plan.dag_id, plan.key, plan.family, plan.file, plan.table, plan.team, content)
+    return DeployedManifest(plan.dag_id, plan.key, plan.family, plan.file, plan.table, plan.team, content)
 
 
-def copy_from_bytes(data: bytes) -> ConfCopy:
+def manifest_from_bytes(data: bytes) -> DeployedManifest:
     """Read a copy. Raises ValueError, KeyError or TypeError when it is damaged."""
-    copy = ConfCopy(**json.loads(data))
-    texts = (copy.dag_id, copy.key, copy.family, copy.file, copy.table, copy.team)
-    if not all(isinstance(text, str) for text in texts) or not isinstance(copy.content.get("document"), dict):
+    manifest = DeployedManifest(**json.loads(data))
+    texts = (manifest.dag_id, manifest.key, manifest.family, manifest.file, manifest.table, manifest.team)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(manifest.content.get("document"), dict):
         raise TypeError("a field is not of its type")
-    return copy
+    return manifest
 
 
-def plan_of_copy(copy: ConfCopy) -> GoodPlan:
+def plan_of_manifest(manifest: DeployedManifest) -> GoodPlan:
     """The plan of a conf or job whose file is gone: the same schedule, waits and settings, so that its last runs end
     well.
 
     Raises ``ChrononError`` or ValueError for a copy that this version of the package cannot read.
     """
-    return _job_of_copy(copy) if copy.is_job else _conf_of_copy(copy)
+    return _job_of_manifest(manifest) if manifest.is_job else _conf_of_manifest(manifest)
 
 
-def _conf_of_copy(copy: ConfCopy) -> ConfPlan:
-    content = copy.content
-    conf_type, _, name = copy.key.partition("/")
+def _conf_of_manifest(manifest: DeployedManifest) -> ConfPlan:
+    content = manifest.content
+    conf_type, _, name = manifest.key.partition("/")
     key = ConfKey(ConfType(conf_type), name)
-    conf = Conf(key, read_document(key.conf_type, content["document"]), content["document"], copy.file)
+    conf = Conf(key, read_document(key.conf_type, content["document"]), content["document"], manifest.file)
     runs = schedule_from_json(content["schedule"])
     return ConfPlan(
         conf=conf,
-        dag_id=copy.dag_id,
+        dag_id=manifest.dag_id,
         tags=tuple(sorted({*content["tags"], OFF_TAG})),
         spec=runs.spec,
         runs=runs,
@@ -125,34 +125,34 @@ def _conf_of_copy(copy: ConfCopy) -> ConfPlan:
     )
 
 
-def _job_of_copy(copy: ConfCopy) -> JobPlan:
-    content = copy.content
+def _job_of_manifest(manifest: DeployedManifest) -> JobPlan:
+    content = manifest.content
     document = JobDocument.model_validate(content["document"])
-    name = copy.family.removeprefix(f"job/{copy.team}.")
+    name = manifest.family.removeprefix(f"job/{manifest.team}.")
     schedule = any_schedule_from_json(content["schedule"])
     if not isinstance(schedule, JobSchedule | None):
         raise ValueError("the schedule is none of a job")
     return JobPlan(
-        job=Job(copy.team, name, copy.file, document, StrictText(content["document"], {}, ())),
-        dag_id=copy.dag_id,
+        job=Job(manifest.team, name, manifest.file, document, StrictText(content["document"], {}, ())),
+        dag_id=manifest.dag_id,
         tags=tuple(sorted({*content["tags"], OFF_TAG})),
         schedule=schedule,
         settings=ConfSettings.model_validate(content["settings"]),
     )
 
 
-def settings_of_copy(copy: ConfCopy, settings: Settings) -> ConfSettings:
+def settings_of_manifest(manifest: DeployedManifest, settings: Settings) -> ConfSettings:
     """What the deployment's present settings say of a conf or job that is gone, by its key, its tags and its own word."""
     own: ConfSettings | None = None
     try:
-        if copy.is_job:
-            own = own_settings(JobDocument.model_validate(copy.document))
+        if manifest.is_job:
+            own = own_settings(JobDocument.model_validate(manifest.document))
         else:
-            custom = json.loads(copy.document.get("metaData", {}).get("customJson") or "{}")
-            own = read_conf_settings(custom["airflow"], conf=copy.key) if "airflow" in custom else None
+            custom = json.loads(manifest.document.get("metaData", {}).get("customJson") or "{}")
+            own = read_conf_settings(custom["airflow"], conf=manifest.key) if "airflow" in custom else None
     except (ValueError, TypeError, Rejected):
         pass  # it was good when it was deployed; a newer version may read it otherwise
-    return settings.for_conf(copy.key, tuple(copy.content["tags"]), own)
+    return settings.for_conf(manifest.key, tuple(manifest.content["tags"]), own)
 
 
 def family_of(conf: Conf) -> str:

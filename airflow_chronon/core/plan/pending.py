@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.plan.history import Owed
+from airflow_chronon.core.plan.history import PendingBackfill
 from airflow_chronon.core.runs.states import KnownRun, newest_runs
 from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
-from airflow_chronon.core.schedules.ranges import Stretch, stretches
+from airflow_chronon.core.schedules.ranges import LabelRange, label_ranges
 
 
-def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple[Owed | None, tuple[Stretch, ...]]:
+def pending_ranges(
+    pending: PendingBackfill, schedule: AnySchedule, past: Sequence[KnownRun]
+) -> tuple[PendingBackfill | None, tuple[LabelRange, ...]]:
     """What is still to be replayed, as stretches of neighbours, oldest first; no debt is left once all of it has a run.
 
     While the schedule is off or has not run yet, the debt stays and nothing is replayed.
@@ -22,7 +24,7 @@ def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple
     counts for the cap: so do its runs there.
     """
     if not schedule.is_on:
-        return owed, ()
+        return pending, ()
     newest = max((run.window.end for run in past if run.is_scheduled), default=None)
     filled, ends = newest_runs(schedule, past), {run.window.end for run in past}
 
@@ -35,17 +37,17 @@ def settle(owed: Owed, schedule: AnySchedule, past: Sequence[KnownRun]) -> tuple
     unlimited = schedule.with_catch_up(replace(schedule.catch_up, enabled=True, max_runs=None))
     missed = [
         run
-        for run in unlimited.missed(None, owed.until)
-        if lacking(run) and (owed.first is None or run.end > owed.first)
+        for run in unlimited.missed(None, pending.until)
+        if lacking(run) and (pending.first is None or run.end > pending.first)
     ]
-    if owed.first is None:
+    if pending.first is None:
         limit = schedule.catch_up.max_runs
         missed = missed if limit is None else missed[-limit:]
         if missed:
-            owed = Owed(owed.until, min(schedule.starts_of(missed[0])))
+            pending = PendingBackfill(pending.until, min(schedule.starts_of(missed[0])))
     if newest is None:
-        return owed, ()
+        return pending, ()
     starts = sorted({start for run in missed if run.end <= newest for start in lacking(run)})
     skip_to = schedule.catch_up.skip_to
     starts = [start for start in starts if skip_to is None or start >= skip_to]
-    return owed if starts else None, stretches(starts, schedule)
+    return pending if starts else None, label_ranges(starts, schedule)

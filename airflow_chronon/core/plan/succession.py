@@ -49,7 +49,7 @@ def predecessor(plan: JobPlan, tree: TreeFacts, state: StateFacts) -> JournalEnt
 
 
 def _is_there(entry: JournalEntry, state: StateFacts) -> bool:
-    return entry.gone is None or entry.dag_id in state.tombstones or entry.dag_id in state.copies
+    return entry.gone is None or entry.dag_id in state.tombstones or entry.dag_id in state.manifests
 
 
 def _is_paused(dag_id: str, deployment: Deployment, airflow: AirflowFacts, state: StateFacts) -> bool:
@@ -67,5 +67,5 @@ def _heritage(older: JournalEntry, airflow: AirflowFacts, now: Instant) -> Herit
     if not replace(older.meant, is_paused=False).fires:
         return Heritage(now, now, last)
     begins = older.begins if last is None else last
-    armed = max(each for each in (last, older.armed, older.first_seen) if each is not None)
-    return Heritage(armed, begins, last)
+    active_since = max(each for each in (last, older.active_since, older.first_seen) if each is not None)
+    return Heritage(active_since, begins, last)

@@ -17,7 +17,7 @@ from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.runs.states import PartitionRow, State
 from airflow_chronon.core.schedules.base import AnySchedule
-from airflow_chronon.core.schedules.ranges import Stretch, stretches
+from airflow_chronon.core.schedules.ranges import LabelRange, label_ranges
 from airflow_chronon.core.waits.dependencies import Lookback, Wait
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -48,9 +48,9 @@ class Replay:
         return tuple(map(self.schedule.label, self.starts))
 
     @property
-    def stretches(self) -> tuple[Stretch, ...]:
+    def label_ranges(self) -> tuple[LabelRange, ...]:
         """The labels as contiguous ranges, oldest first."""
-        return stretches(self.starts, self.schedule)
+        return label_ranges(self.starts, self.schedule)
 
 
 _UNDER_WAY = (State.RUNNING, State.QUEUED)

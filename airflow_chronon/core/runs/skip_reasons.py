@@ -20,7 +20,7 @@ class Skip(Enum):
     BEFORE_START = "before the start"
     AFTER_END = "after the end"
     SCHEDULE_OFF = "schedule off"
-    NOT_ARMED = "not armed"
+    NOT_ACTIVE = "not armed"
     PAUSED = "paused"
     OTHER_TIMES = "the schedule fired at other times"
     ONLY_NEWEST = "the schedule writes only the newest partition"
@@ -40,7 +40,7 @@ class Reason:
         return f"{self.skip.value}: {self.detail}" if self.detail else self.skip.value
 
 
-class ScheduleEra(Protocol):
+class KnownRevision(Protocol):
     """The schedule that held since an instant, as the reconciler's journal remembers it."""
 
     @property
@@ -57,7 +57,7 @@ class ScheduleEra(Protocol):
 
 
 @dataclass(frozen=True)
-class Era:
+class ScheduleRevision:
     """A schedule and since when it holds."""
 
     since: Instant
@@ -67,13 +67,13 @@ class Era:
 
 
 @dataclass(frozen=True)
-class SkipQuestion:
+class SkipFacts:
     """What is known when the reason is asked for."""
 
     now: Instant
     last_end: Instant | None  #: end of the newest scheduled run; None: nothing was scheduled yet
     kept_grid: str | None = None  #: what the table was first written on, when that is known (C22)
-    is_armed: bool = True  #: false for a job that is on and that no reconcile has seen: it does not fire yet (H14)
+    is_active: bool = True  #: false for a job that is on and that no reconcile has seen: it does not fire yet (H14)
 
 
 class Skips:
@@ -82,33 +82,33 @@ class Skips:
     ``eras``, oldest first, are the schedules that held; without them the present one is taken to have held always.
     """
 
-    def __init__(self, schedule: AnySchedule, question: SkipQuestion, *, eras: Sequence[ScheduleEra] = ()) -> None:
-        self._schedule, self._question, self._eras = schedule, question, eras
+    def __init__(self, schedule: AnySchedule, facts: SkipFacts, *, revisions: Sequence[KnownRevision] = ()) -> None:
+        self._schedule, self._facts, self._revisions = schedule, facts, revisions
         self._kept_since: dict[int, Instant | None] = {}
 
     def reason(self, start: Instant) -> Reason | None:
         """Why the closed partition that starts at ``start`` has no run; None when its run comes, or it is a hole."""
-        schedule, question, eras = self._schedule, self._question, self._eras
+        schedule, facts, revisions = self._schedule, self._facts, self._revisions
         grid = str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else None
-        if grid is not None and question.kept_grid is not None and question.kept_grid != grid:
-            return Reason(Skip.GRID_CHANGED, f"the table is on {question.kept_grid}, the conf on {grid}")
+        if grid is not None and facts.kept_grid is not None and facts.kept_grid != grid:
+            return Reason(Skip.GRID_CHANGED, f"the table is on {facts.kept_grid}, the conf on {grid}")
         coming = schedule.covering_run(start)
         outside = _outside(start, schedule.end_of(start) if coming is None else coming.end, schedule)
         if outside is not None:
             return outside
-        if not question.is_armed:
-            return Reason(Skip.NOT_ARMED, "no reconcile has seen it, so it does not fire yet")
+        if not facts.is_active:
+            return Reason(Skip.NOT_ACTIVE, "no reconcile has seen it, so it does not fire yet")
         if coming is not None and self.is_to_come(coming):  # whatever held before: the present schedule runs it
-            return _off(eras, question.now) if eras and eras[-1].is_paused else None
+            return _off(revisions, facts.now) if revisions and revisions[-1].is_paused else None
         closed = schedule.end_of(start)
-        closed_under = _schedule_at(closed, schedule, eras)
+        closed_under = _schedule_at(closed, schedule, revisions)
         if closed_under is None:
-            return _off(eras, closed)
+            return _off(revisions, closed)
         run = closed_under.covering_run(start)
         fire = closed if run is None else run.fire
-        fired_under = _schedule_at(fire, schedule, eras)
+        fired_under = _schedule_at(fire, schedule, revisions)
         if fired_under is None:
-            return _off(eras, fire)
+            return _off(revisions, fire)
         if fired_under is not closed_under:  # that fire never came: the schedule had changed
             run = fired_under.covering_run(start)
         if run is None:
@@ -122,14 +122,14 @@ class Skips:
 
     def is_to_come(self, run: ScheduledRun) -> bool:
         """Whether Airflow will still create this run by itself."""
-        last_end = self._question.last_end
+        last_end = self._facts.last_end
         if last_end is not None and run.end <= last_end:
             return False
         return self._next is not None and run.end >= self._next.end
 
     @cached_property
     def _next(self) -> ScheduledRun | None:
-        found: ScheduledRun | None = self._schedule.next_run(self._question.last_end, self._question.now)
+        found: ScheduledRun | None = self._schedule.next_run(self._facts.last_end, self._facts.now)
         return found
 
     def _beyond_limits(self, start: Instant, run: ScheduledRun, schedule: AnySchedule) -> Reason | None:
@@ -148,7 +148,7 @@ class Skips:
             return None
         if id(schedule) not in self._kept_since:
             as_if_new = schedule.with_catch_up(replace(schedule.catch_up, enabled=True))
-            oldest = as_if_new.next_run(None, self._question.now)
+            oldest = as_if_new.next_run(None, self._facts.now)
             self._kept_since[id(schedule)] = None if oldest is None else oldest.end
         return self._kept_since[id(schedule)]
 
@@ -167,21 +167,21 @@ def _outside(start: Instant, run_end: Instant, schedule: AnySchedule) -> Reason 
     return None
 
 
-def _schedule_at(instant: Instant, present: AnySchedule, eras: Sequence[ScheduleEra]) -> AnySchedule | None:
+def _schedule_at(instant: Instant, present: AnySchedule, revisions: Sequence[KnownRevision]) -> AnySchedule | None:
     """The schedule that held at an instant, before the first era the first one; None when nothing fired then."""
-    era = _era_at(instant, eras)
-    schedule = present if era is None else era.schedule
-    is_held = era is not None and (era.is_paused or not era.enabled)
+    revision = _revision_at(instant, revisions)
+    schedule = present if revision is None else revision.schedule
+    is_held = revision is not None and (revision.is_paused or not revision.enabled)
     return None if schedule is None or is_held or not schedule.is_on else schedule
 
 
-def _era_at(instant: Instant, eras: Sequence[ScheduleEra]) -> ScheduleEra | None:
-    held = [era for era in eras if era.since <= instant]
-    return held[-1] if held else eras[0] if eras else None
+def _revision_at(instant: Instant, revisions: Sequence[KnownRevision]) -> KnownRevision | None:
+    held = [revision for revision in revisions if revision.since <= instant]
+    return held[-1] if held else revisions[0] if revisions else None
 
 
-def _off(eras: Sequence[ScheduleEra], instant: Instant) -> Reason:
-    era = _era_at(instant, eras)
-    since = f"since {iso(era.since)}" if era is not None and era.since <= instant else ""
-    is_paused = era is not None and era.is_paused and era.enabled
+def _off(revisions: Sequence[KnownRevision], instant: Instant) -> Reason:
+    revision = _revision_at(instant, revisions)
+    since = f"since {iso(revision.since)}" if revision is not None and revision.since <= instant else ""
+    is_paused = revision is not None and revision.is_paused and revision.enabled
     return Reason(Skip.PAUSED if is_paused else Skip.SCHEDULE_OFF, since)

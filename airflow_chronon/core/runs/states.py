@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.runs.skip_reasons import ScheduleEra, SkipQuestion, Skips
+from airflow_chronon.core.runs.skip_reasons import KnownRevision, SkipFacts, Skips
 from airflow_chronon.core.schedules.base import AnySchedule
 
 
@@ -66,8 +66,8 @@ class Known:
     landed: frozenset[str] | None = None
     runs: Sequence[KnownRun] | None = None
     kept_grid: str | None = None
-    eras: Sequence[ScheduleEra] = ()
-    is_armed: bool = True  #: false for a job that is on and that no reconcile has seen (H14)
+    revisions: Sequence[KnownRevision] = ()
+    is_active: bool = True  #: false for a job that is on and that no reconcile has seen (H14)
     good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
 
 
@@ -77,7 +77,7 @@ def partition_rows(
     """A row per partition start, in the order given."""
     by_start = newest_runs(schedule, known.runs or ())
     last_end = max((run.window.end for run in known.runs or () if run.is_scheduled), default=None)
-    skips = Skips(schedule, SkipQuestion(now, last_end, known.kept_grid, known.is_armed), eras=known.eras)
+    skips = Skips(schedule, SkipFacts(now, last_end, known.kept_grid, known.is_active), revisions=known.revisions)
     rows = []
     for start in starts:
         label = schedule.label(start)

@@ -29,10 +29,12 @@ class Writer:
         return self.window.start < other.window.end and other.window.start < self.window.end
 
 
-def writers_ahead(me: Writer, others: Iterable[Writer]) -> tuple[Writer, ...]:
+def writers_before(me: Writer, others: Iterable[Writer]) -> tuple[Writer, ...]:
     """Who must finish before ``me`` may write, the first of them first; empty: it is my turn.
 
     The order is total and nobody's place in it changes while he waits, so that two never wait for each other.
     """
-    ahead = [other for other in others if other.run_id != me.run_id and other.overlaps(me) and other.order < me.order]
-    return tuple(sorted(ahead, key=lambda writer: writer.order))
+    predecessors = [
+        other for other in others if other.run_id != me.run_id and other.overlaps(me) and other.order < me.order
+    ]
+    return tuple(sorted(predecessors, key=lambda writer: writer.order))

@@ -58,7 +58,9 @@ class JobSchedule:
     offset: int = 0  #: seconds by which the window lies before the interval (H2)
     lookback: int | None = None  #: seconds that the window reaches back from the fire (H3)
     enabled: bool = True
-    armed: Instant | None = None  #: without catch-up, no fire at or before this instant counts as missed (H8, H14)
+    active_since: Instant | None = (
+        None  #: without catch-up, no fire at or before this instant counts as missed (H8, H14)
+    )
 
     def __post_init__(self) -> None:
         faults = schedule_faults(self.offset, self.lookback)
@@ -67,7 +69,7 @@ class JobSchedule:
         if faults:
             raise IllegalJobSchedule(faults[0])
 
-    def seen(self, *, first: Instant, armed: Instant, goes_on_after: Instant | None = None) -> JobSchedule:
+    def seen(self, *, first: Instant, active_since: Instant, goes_on_after: Instant | None = None) -> JobSchedule:
         """The schedule as the deployment knows it (H8, H14, H15).
 
         ``first`` is when it first saw the job, the start of a schedule that names none; ``armed`` when it first saw it or
@@ -76,7 +78,7 @@ class JobSchedule:
         """
         start = first if self.catch_up.start is None else self.catch_up.start
         start = start if goes_on_after is None else max(start, goes_on_after)
-        return replace(self, armed=armed, catch_up=replace(self.catch_up, start=start))
+        return replace(self, active_since=active_since, catch_up=replace(self.catch_up, start=start))
 
     def run(self, logical_date: Instant, fire: Instant) -> JobRun:
         """The run over the interval ``[logical_date, fire)``, whatever the cron says today (H2, H3)."""
@@ -205,7 +207,7 @@ class JobSchedule:
         newest = self.last_run(now)
         if self.catch_up.enabled:
             return self._oldest_missed(last_fire, newest)
-        known = [each for each in (last_fire, self.armed) if each is not None]
+        known = [each for each in (last_fire, self.active_since) if each is not None]
         after = max(known, default=now)
         if newest is not None and newest.fire > after and self._is_kept(newest):
             return newest

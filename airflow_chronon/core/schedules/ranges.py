@@ -11,7 +11,7 @@ from airflow_chronon.core.schedules.base import AnySchedule
 
 
 @dataclass(frozen=True)
-class Stretch:
+class LabelRange:
     """Neighbouring partitions or intervals, both ends inclusive."""
 
     first: Instant  #: start of the oldest
@@ -19,7 +19,7 @@ class Stretch:
     labels: tuple[PartitionKey, ...]
 
 
-def stretches(starts: Iterable[Instant], schedule: AnySchedule) -> tuple[Stretch, ...]:
+def label_ranges(starts: Iterable[Instant], schedule: AnySchedule) -> tuple[LabelRange, ...]:
     """The starts as contiguous ranges; ``starts`` and the result are oldest first."""
     groups: list[list[Instant]] = []
     for start in starts:
@@ -27,4 +27,4 @@ def stretches(starts: Iterable[Instant], schedule: AnySchedule) -> tuple[Stretch
             groups[-1].append(start)
         else:
             groups.append([start])
-    return tuple(Stretch(group[0], group[-1], tuple(map(schedule.label, group))) for group in groups)
+    return tuple(LabelRange(group[0], group[-1], tuple(map(schedule.label, group))) for group in groups)

@@ -56,20 +56,22 @@ def job_schedule_to_json(schedule: JobSchedule) -> Json:
         "catch_up": _catch_up_to_json(schedule.catch_up),
         "window": [schedule.offset, schedule.lookback],
         "enabled": schedule.enabled,
-        "armed": schedule.armed,
+        "active_since": schedule.active_since,
     }
 
 
 def job_schedule_from_json(data: Mapping[str, Any]) -> JobSchedule:
     """Build a job's schedule from its JSON; equal data gives one shared object."""
-    return _job_schedule(data["cron"], tuple(data["catch_up"]), tuple(data["window"]), data["enabled"], data["armed"])
+    return _job_schedule(
+        data["cron"], tuple(data["catch_up"]), tuple(data["window"]), data["enabled"], data["active_since"]
+    )
 
 
 @lru_cache(maxsize=8192)
 def _job_schedule(
-    cron: str, catch_up: tuple[Any, ...], window: tuple[int, int | None], enabled: bool, armed: int | None
+    cron: str, catch_up: tuple[Any, ...], window: tuple[int, int | None], enabled: bool, active_since: int | None
 ) -> JobSchedule:
-    return JobSchedule(read_cron(cron), CatchUp(*catch_up), *window, enabled, armed)
+    return JobSchedule(read_cron(cron), CatchUp(*catch_up), *window, enabled, active_since)
 
 
 def any_schedule_to_json(schedule: RunSchedule | JobSchedule | None) -> Json | None:

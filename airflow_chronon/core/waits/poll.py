@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.listing import TableListing
+from airflow_chronon.core.waits.catalog import PartitionCatalog
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.readiness import Readiness, expression_ready, labels_ready, newest_ready
 from airflow_chronon.errors import CatalogError
@@ -15,66 +16,56 @@ from airflow_chronon.errors import CatalogError
 Answer = TableListing | Instant | bool | str | float | None
 
 
-class Question(NamedTuple):
+class Query(NamedTuple):
     """What to ask of a table: ``labels``, the ``newest`` value of a column, or the ``value`` of an expression."""
 
     kind: str
     about: str = ""
 
 
-class Observer(Protocol):
-    """What a sighting asks; every catalog answers it."""
-
-    def list_partitions(self, table: str) -> TableListing: ...
-
-    def newest_value(self, table: str, column: str) -> Instant | None: ...
-
-    def evaluate(self, table: str, expression: str) -> bool | str | int | float | None: ...
-
-
 @dataclass(frozen=True)
-class Sighting:
+class Observation:
     """The answers of one poll; when the catalog could not answer, why."""
 
-    answers: Mapping[Question, Answer]
+    answers: Mapping[Query, Answer]
     trouble: str = ""
 
 
-def question_of(wait: Wait) -> Question:
+def query_of(wait: Wait) -> Query:
     """What a wait needs to know."""
     if wait.expression is not None:
-        return Question("value", wait.expression)
+        return Query("value", wait.expression)
     if wait.until is not None:
-        return Question("newest", wait.column)
-    return Question("labels")
+        return Query("newest", wait.column)
+    return Query("labels")
 
 
-def questions_of(waits: Iterable[Wait]) -> tuple[Question, ...]:
+def queries_of(waits: Iterable[Wait]) -> tuple[Query, ...]:
     """The distinct questions of some waits, in a fixed order."""
-    return tuple(sorted({question_of(wait) for wait in waits}))
+    return tuple(sorted({query_of(wait) for wait in waits}))
 
 
-def look(catalog: Observer, table: str, questions: Iterable[Question]) -> Sighting:
+def observe(catalog: PartitionCatalog, table: str, queries: Iterable[Query]) -> Observation:
     """Ask the catalog once. A catalog that cannot answer is no verdict: the wait goes on and says why."""
-    answers: dict[Question, Answer] = {}
+    answers: dict[Query, Answer] = {}
     try:
-        for question in questions:
-            if question.kind == "labels":
-                answers[question] = catalog.list_partitions(table)
-            elif question.kind == "newest":
-                answers[question] = catalog.newest_value(table, question.about)
+        for query in queries:
+            if query.kind == "labels":
+                answers[query] = catalog.list_partitions(table)
+            elif query.kind == "newest":
+                answers[query] = catalog.newest_value(table, query.about)
             else:
-                answers[question] = catalog.evaluate(table, question.about)
+                answers[query] = catalog.evaluate(table, query.about)
     except CatalogError as error:
-        return Sighting({}, str(error))
-    return Sighting(answers)
+        return Observation({}, str(error))
+    return Observation(answers)
 
 
-def judge(waits: Iterable[Wait], sighting: Sighting) -> Readiness:
+def judge(waits: Iterable[Wait], observation: Observation) -> Readiness:
     """Whether every wait on a table is over. Raises ``CatalogError`` when one never can be."""
-    if sighting.trouble:
-        return Readiness(False, sighting.trouble)
-    verdicts = [_verdict(wait, sighting.answers[question_of(wait)]) for wait in waits]
+    if observation.trouble:
+        return Readiness(False, observation.trouble)
+    verdicts = [_verdict(wait, observation.answers[query_of(wait)]) for wait in waits]
     reasons = "; ".join(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason))
     return Readiness(all(verdict.satisfied for verdict in verdicts), reasons)
 

@@ -11,10 +11,10 @@ import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_chronon.conf_root.root import read_conf_root
-from airflow_chronon.core.describe.job_page import NOT_ARMED
+from airflow_chronon.core.describe.job_page import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.plan.history import Heritage
-from airflow_chronon.core.plan.manifest import OFF_TAG, copy_from_bytes, copy_of, plan_of_copy
+from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_from_bytes, manifest_of, plan_of_manifest
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder
@@ -57,14 +57,14 @@ class TestArming:
         write_job(root, schedule=HOURLY)
         dag = build_dags(conf_root=root)[DAG_ID]
         assert not schedule(dag).enabled
-        assert NOT_ARMED in dag.doc_md
+        assert NOT_ACTIVE in dag.doc_md
 
     def test_one_that_was_seen_fires_from_then_on(self, root, state):
         write_job(root, schedule=HOURLY)
         arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         dag = build_dags(conf_root=root)[DAG_ID]
-        assert schedule(dag).enabled and schedule(dag).armed == at("2026-06-01T10:20:00Z")
-        assert NOT_ARMED not in dag.doc_md
+        assert schedule(dag).enabled and schedule(dag).active_since == at("2026-06-01T10:20:00Z")
+        assert NOT_ACTIVE not in dag.doc_md
 
     def test_without_a_start_in_the_file_it_begins_when_it_was_seen(self, root, state):
         # H15
@@ -80,20 +80,20 @@ class TestArming:
         assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled
         arm(state, plan(root), now=at("2026-06-02T12:30:00Z"))
         found = schedule(build_dags(conf_root=root)[DAG_ID])
-        assert found.enabled and found.armed == at("2026-06-02T12:30:00Z")
+        assert found.enabled and found.active_since == at("2026-06-02T12:30:00Z")
 
     def test_a_changed_cron_does_not_arm_it_anew(self, root, state):
         write_job(root, schedule=HOURLY)
         arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         write_job(root, schedule={"cron_expression": "30 * * * *"})
-        assert schedule(build_dags(conf_root=root)[DAG_ID]).armed == at("2026-06-01T10:20:00Z")
+        assert schedule(build_dags(conf_root=root)[DAG_ID]).active_since == at("2026-06-01T10:20:00Z")
 
     def test_one_that_the_journal_has_as_paused_waits_for_a_fire_to_come(self, root, state):
         write_job(root, schedule=HOURLY)
         arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         arm(state, plan(root), now=at("2026-06-01T11:20:00Z"), is_paused=True)
         found = schedule(build_dags(conf_root=root)[DAG_ID])
-        assert found.enabled and found.armed is None
+        assert found.enabled and found.active_since is None
 
     def test_a_damaged_journal_is_reported_and_no_job_fires(self, root, tmp_path):
         write_job(root, schedule=HOURLY)
@@ -175,7 +175,7 @@ class TestAJobThatIsGone:
         # C23
         path = write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"})
         arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
-        state.write_copy(copy_of(plan(root)))
+        state.write_manifest(manifest_of(plan(root)))
         path.unlink()
         write_job(root, "other")
         dag = build_dags(conf_root=root)[DAG_ID]
@@ -184,7 +184,7 @@ class TestAJobThatIsGone:
     def test_its_plan_comes_back_from_its_copy(self, root):
         write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"}, legacy_start_time_arg=True)
         before = plan(root)
-        after = plan_of_copy(copy_from_bytes(copy_of(before).to_bytes()))
+        after = plan_of_manifest(manifest_from_bytes(manifest_of(before).to_bytes()))
         assert isinstance(after, JobPlan)
         assert (after.schedule, after.job.document, after.settings, after.key) == (
             before.schedule,
@@ -195,7 +195,7 @@ class TestAJobThatIsGone:
 
     def test_its_last_task_still_finds_it(self, root, state, monkeypatch):
         path = write_job(root, schedule=HOURLY)
-        state.write_copy(copy_of(plan(root)))
+        state.write_manifest(manifest_of(plan(root)))
         path.unlink()
         asks_for(DAG_ID, monkeypatch)
         (task,) = build_dags(conf_root=root)[DAG_ID].tasks

@@ -12,7 +12,7 @@ from airflow_chronon.airflow import config as deployment
 from airflow_chronon.airflow.operators.modes import ChrononOperator
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.manifest import OFF_TAG, copy_of
+from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of
 from airflow_chronon.core.schedules.partitioned import RunSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder, open_state
@@ -26,7 +26,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A conf root with one conf, and a state folder that remembers another."""
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
     write(tmp_path / "root", "here__1")
-    state(tmp_path / "root").write_copy(copy_of(plan_of(staging_query("t.gone__1", schedule="0 2 * * *"))))
+    state(tmp_path / "root").write_manifest(manifest_of(plan_of(staging_query("t.gone__1", schedule="0 2 * * *"))))
     return tmp_path / "root"
 
 
@@ -84,12 +84,12 @@ def test_a_task_of_a_good_conf_asks_nothing_of_the_state_folder(root: Path, monk
 
 
 def test_once_the_copy_is_dropped_the_dag_is_gone(root: Path) -> None:  # case 32
-    state(root).remove_copy(GONE)
+    state(root).remove_manifest(GONE)
     assert set(build_dags(conf_root=root)) == {HERE}
 
 
 def test_a_conf_that_was_broken_since_keeps_its_dag_off(root: Path) -> None:
-    state(root).write_copy(copy_of(plan_of(staging_query("t.here__1"))))
+    state(root).write_manifest(manifest_of(plan_of(staging_query("t.here__1"))))
     write(root, "here__1", "{")
     assert schedule(build_dags(conf_root=root)[HERE]).modes == {}
 
@@ -156,7 +156,7 @@ def trial(root: Path) -> Path:
     write(path, "own__1")
     (path / "chronon.yaml").write_text("branch: trial\n")
     plan = read_conf_root(path, environ={}).facts().plans["trial--staging_query.t.own__1"]
-    open_state(str(root.parent / "home" / "chronon_state"), deployment=owner).write_copy(copy_of(plan))
+    open_state(str(root.parent / "home" / "chronon_state"), deployment=owner).write_manifest(manifest_of(plan))
     return path
 
 

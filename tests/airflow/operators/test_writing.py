@@ -15,8 +15,8 @@ from pytest_mock import MockerFixture
 
 from airflow_chronon.airflow.dags.conf import build_dag
 from airflow_chronon.airflow.operators.modes import ChrononOperator
-from airflow_chronon.airflow.operators.write_order import LEAVING_SECONDS, Turn, TurnTrigger
-from airflow_chronon.airflow_api.coverage import Claim
+from airflow_chronon.airflow.operators.write_order import LEAVING_SECONDS, WriteOrder, WriteOrderTrigger
+from airflow_chronon.airflow_api.coverage import Ticket
 from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.login import Login
@@ -86,13 +86,13 @@ def test_it_waits_without_a_worker_for_whoever_began_earlier(find: Any, state: s
     with pytest.raises(TaskDeferred) as deferred:
         take_turn(work())
     trigger = deferred.value.trigger
-    assert isinstance(trigger, TurnTrigger)
+    assert isinstance(trigger, WriteOrderTrigger)
     path, kwargs = trigger.serialize()
-    assert path == "airflow_chronon.airflow.operators.write_order.TurnTrigger"
-    turn = Turn.from_json(kwargs["turn"])
+    assert path == "airflow_chronon.airflow.operators.write_order.WriteOrderTrigger"
+    order = WriteOrder.from_json(kwargs["order"])
     window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
-    assert turn.claim == Claim(DAG, "backfill", "me", Mode.BACKFILL, window)
-    assert turn.to_json() == kwargs["turn"]
+    assert order.ticket == Ticket(DAG, "backfill", "me", Mode.BACKFILL, window)
+    assert order.to_json() == kwargs["order"]
 
 
 def test_a_wait_looks_once_the_worker_has_had_the_time_to_say_that_it_waits(mocker: MockerFixture) -> None:
@@ -103,14 +103,14 @@ def test_a_wait_looks_once_the_worker_has_had_the_time_to_say_that_it_waits(mock
         done.append(seconds)
 
     async def outcome() -> list[object]:
-        return [event.payload async for event in TurnTrigger(turn=turn.to_json()).run()]
+        return [event.payload async for event in WriteOrderTrigger(order=order.to_json()).run()]
 
     fake = airflow_with()
     fake.before = done.append
     mocker.patch("airflow_chronon.airflow.operators.write_order.find_airflow", return_value=fake)
     mocker.patch("airflow_chronon.airflow.operators.write_order.asyncio.sleep", sleep)
     window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
-    turn = Turn(Claim(DAG, "backfill", "me", Mode.BACKFILL, window), PLAN.runs)
+    order = WriteOrder(Ticket(DAG, "backfill", "me", Mode.BACKFILL, window), PLAN.runs)
     assert asyncio.run(outcome()) == ["first"]
     assert done == [LEAVING_SECONDS, "tasks"]
     assert conf.getint("workers", "min_heartbeat_interval") < LEAVING_SECONDS
@@ -125,10 +125,10 @@ def test_a_run_made_before_a_change_of_schedule_is_waited_for_over_all_that_it_w
     ):
         fake.run_records.append(RunRecord(daily.dag_id, run_id, run_type, "running", key, window=made))
         fake.task_records.append(TaskRecord(daily.dag_id, run_id, "backfill", "running", 1, start))
-    claim = Claim(daily.dag_id, "backfill", "replay", Mode.BACKFILL, daily.runs.partition(at("2026-06-03")))
-    ahead = Turn(claim, daily.runs).ahead(fake)
-    assert ahead is not None
-    assert [writer.run_id for writer in ahead] == ["weekly"]
+    ticket = Ticket(daily.dag_id, "backfill", "replay", Mode.BACKFILL, daily.runs.partition(at("2026-06-03")))
+    predecessors = WriteOrder(ticket, daily.runs).predecessors(fake)
+    assert predecessors is not None
+    assert [writer.run_id for writer in predecessors] == ["weekly"]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ LIMIT = 60  # seconds after which a test that hangs gives up
 @pytest.fixture(autouse=True)
 def _present(clock, monkeypatch) -> None:
     clock.instant = at("2026-06-10T00:00:00Z")
-    monkeypatch.setattr(PartitionTrigger, "_sightings", {})
+    monkeypatch.setattr(PartitionTrigger, "_observations", {})
     monkeypatch.setattr(
         "airflow_chronon.airflow.sensors.triggers._RunTrigger.log", logging.getLogger("triggers"), raising=False
     )
@@ -363,7 +363,7 @@ class TestTwentyWaitsOnOneTable:
             for trigger in (first, late):
                 trigger.poll_seconds = 3600
             waiting = asyncio.create_task(triggerer.run(1, first))
-            await until(lambda: bool(PartitionTrigger._sightings))
+            await until(lambda: bool(PartitionTrigger._observations))
             assert isinstance(await triggerer.run(2, late), TaskSuccessEvent)
             assert listed.call_count == 1
             waiting.cancel()

@@ -44,7 +44,7 @@ class TestTheNextRun:
     def test_a_scheduled_run_has_its_interval_its_key_and_its_fire(self, clock):
         # H2: ten o'clock gives [09:00, 10:00), and the logical date is its start
         clock.instant = at("2026-06-01T10:00:30Z")
-        found = next_info(job_schedule(armed=at("2026-06-01T09:30:00Z")))
+        found = next_info(job_schedule(active_since=at("2026-06-01T09:30:00Z")))
         assert found is not None and found.data_interval is not None
         assert found.run_after == moment("2026-06-01T10:00:00Z")
         assert (found.data_interval.start, found.data_interval.end) == (
@@ -57,14 +57,14 @@ class TestTheNextRun:
     def test_a_moved_or_widened_window_does_not_move_the_interval(self, clock, more):
         # H2, H3: intervals tile, whatever the window
         clock.instant = at("2026-06-01T10:00:30Z")
-        found = next_info(job_schedule(armed=at("2026-06-01T09:30:00Z"), **more))
+        found = next_info(job_schedule(active_since=at("2026-06-01T09:30:00Z"), **more))
         assert found is not None and found.data_interval is not None
         assert found.data_interval.start == moment("2026-06-01T09:00:00Z")
 
     def test_the_first_interval_begins_at_the_start(self, clock):
         # H4
         clock.instant = at("2026-06-01T11:00:30Z")
-        found = next_info(job_schedule(start=at("2026-06-01T10:05:00Z"), armed=at("2026-06-01T10:05:00Z")))
+        found = next_info(job_schedule(start=at("2026-06-01T10:05:00Z"), active_since=at("2026-06-01T10:05:00Z")))
         assert found is not None and found.data_interval is not None
         assert found.partition_key == "2026-06-01T10:05:00Z"
         assert found.data_interval.end == moment("2026-06-01T11:00:00Z")
@@ -72,19 +72,19 @@ class TestTheNextRun:
     def test_a_new_job_without_catch_up_waits_for_its_next_fire(self, clock):
         # H8
         clock.instant = at("2026-06-01T10:20:00Z")
-        found = next_info(job_schedule(armed=at("2026-06-01T10:15:00Z"), start=at("2026-01-01T00:00:00Z")))
+        found = next_info(job_schedule(active_since=at("2026-06-01T10:15:00Z"), start=at("2026-01-01T00:00:00Z")))
         assert found is not None
         assert found.run_after == moment("2026-06-01T11:00:00Z")
 
     def test_a_version_bump_goes_on_after_the_old_versions_last_fire(self, clock):
         # H8: the old version ran at 10:00, the new one was first seen after 11:00
         clock.instant = at("2026-06-01T11:20:00Z")
-        seen = job_schedule().seen(first=at("2026-06-01T10:00:00Z"), armed=at("2026-06-01T10:00:00Z"))
+        seen = job_schedule().seen(first=at("2026-06-01T10:00:00Z"), active_since=at("2026-06-01T10:00:00Z"))
         assert next_key(seen) == "2026-06-01T10:00:00Z"
 
     def test_a_job_that_is_off_never_fires(self, clock):
         clock.instant = at("2026-06-01T10:20:00Z")
-        assert next_info(JobSchedule(job_schedule().cron, enabled=False, armed=0)) is None
+        assert next_info(JobSchedule(job_schedule().cron, enabled=False, active_since=0)) is None
 
     def test_after_an_outage_without_catch_up_the_newest_comes(self, clock):
         # H8: six hours without a scheduler
@@ -210,7 +210,7 @@ def test_it_survives_serialisation():
     for schedule in (
         job_schedule(),
         job_schedule(offset=HOUR, enabled=True, start=T0, max_runs=3, skip_to=T0 + HOUR, end=T0 + 99 * HOUR),
-        job_schedule(lookback=HOUR, armed=None),
+        job_schedule(lookback=HOUR, active_since=None),
     ):
         timetable = JobTimetable(schedule)
         assert JobTimetable.deserialize(timetable.serialize()) == timetable

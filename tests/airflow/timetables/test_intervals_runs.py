@@ -209,5 +209,5 @@ class TestCreation:
         # H14: seen to be on again at half past four
         self.add(session, "2026-06-01T00:00:00Z", created="2026-06-01T01:00:01Z")
         self.add(session, "2026-06-01T01:00:00Z", created="2026-06-01T02:00:01Z")
-        of = job_schedule(armed=at("2026-06-01T04:30:00Z"))
+        of = job_schedule(active_since=at("2026-06-01T04:30:00Z"))
         assert create(of, "2026-06-01T06:10:00Z", planned="2026-06-01T05:00:00Z") == "2026-06-01T04:00:00Z"

@@ -6,21 +6,21 @@ import json
 from typing import get_args
 
 from airflow_chronon.core.plan import actions
-from airflow_chronon.core.plan.explain import action_in_words, explain_plan, plan_json
+from airflow_chronon.core.plan.explain import explain_plan, format_action, plan_json
 from airflow_chronon.core.plan.history import Seen, journal_entry
-from airflow_chronon.core.plan.manifest import copy_of
-from airflow_chronon.core.schedules.ranges import Stretch
+from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 from tests.support.confs import at, plan_of, staging_query
 
 PLAN = plan_of(staging_query("t.s.x__1"))
 FAULT = Fault("C23", "", "the tree holds no conf", "bring it back")
-STRETCH = Stretch(at("2026-06-01"), at("2026-06-03"), ("2026-06-01", "2026-06-02", "2026-06-03"))  # type: ignore[arg-type]
+STRETCH = LabelRange(at("2026-06-01"), at("2026-06-03"), ("2026-06-01", "2026-06-02", "2026-06-03"))  # type: ignore[arg-type]
 EVERY = (
     actions.Keep("kept"),
-    actions.Deploy("x", copy_of(PLAN), is_new=True),
-    actions.Record((journal_entry(PLAN, copy_of(PLAN), None, Seen(0)),)),
-    actions.Revive("x"),
+    actions.Deploy("x", manifest_of(PLAN), is_new=True),
+    actions.Record((journal_entry(PLAN, manifest_of(PLAN), None, Seen(0)),)),
+    actions.Restore("x"),
     actions.Unpause("x", "paused by hand"),
     actions.KeepPaused("x", "the one before it is paused"),
     actions.Replay("x", STRETCH, 4),
@@ -41,20 +41,20 @@ def test_every_kind_of_action_has_words_and_json() -> None:
     kinds = {kind for each in get_args(actions.Action) for kind in (get_args(each) or (each,))}
     assert {type(action) for action in EVERY} == kinds
     for action in EVERY:
-        assert action_in_words(action)
+        assert format_action(action)
     found = plan_json(actions.Plan(EVERY))
     assert [set(each) >= {"action"} for each in json.loads(json.dumps(found))] == [True] * len(EVERY)
 
 
 def test_what_is_held_is_listed_and_what_is_kept_is_counted() -> None:
     lines = explain_plan(actions.Plan(EVERY))
-    assert lines[-1].startswith("1 conf unchanged; deploy 1, revive 1")
+    assert lines[-1].startswith("1 conf unchanged; deploy 1, restore 1")
     assert [line.strip() for line in lines if "would retire" in line] == ["would retire x", "would retire y"]
     assert not any("kept" in line for line in lines[:-1] if "a copy is kept" not in line)
 
 
 def test_a_replay_names_its_labels() -> None:
-    assert "2026-06-01 … 2026-06-03 (3)" in action_in_words(EVERY[6])
+    assert "2026-06-01 … 2026-06-03 (3)" in format_action(EVERY[6])
 
 
 def test_only_errors_and_what_is_held_are_findings() -> None:

@@ -11,15 +11,15 @@ from airflow_chronon.core.calendar.instants import HOUR, TimeWindow
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.plan.history import (
     JournalEntry,
-    Owed,
+    PendingBackfill,
     Seen,
     entry_from_json,
     entry_to_json,
     journal_entry,
-    reborn,
+    restored,
 )
-from airflow_chronon.core.plan.manifest import copy_of
-from airflow_chronon.core.plan.pending import settle
+from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.plan.pending import pending_ranges
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import Document, at, events, group_by, plan_of, staging_query
@@ -43,8 +43,8 @@ def flipped(document: Document, **more: object) -> JournalEntry:
     """The entry of a conf whose catch-up was just switched on."""
     before = plan_of(document, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
     after = plan(document, **more)
-    known = journal_entry(before, copy_of(before), None, Seen(NOW - 1000))
-    return journal_entry(after, copy_of(after), known, Seen(NOW))
+    known = journal_entry(before, manifest_of(before), None, Seen(NOW - 1000))
+    return journal_entry(after, manifest_of(after), known, Seen(NOW))
 
 
 def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]:
@@ -56,8 +56,8 @@ def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]
 
 
 def owed_labels(of: ConfPlan, past: list[KnownRun]) -> list[tuple[str, ...]]:
-    _, stretches = settle(Owed(NOW), of.runs, past)
-    return [stretch.labels for stretch in stretches]
+    _, label_ranges = pending_ranges(PendingBackfill(NOW), of.runs, past)
+    return [label_range.labels for label_range in label_ranges]
 
 
 def labels(*hours: str) -> tuple[str, ...]:
@@ -91,10 +91,12 @@ class TestThreeHoursAtOne:
 
     def test_the_cap_holds_when_the_first_run_of_all_comes_after_the_flip(self) -> None:  # H10
         of = plan(THREE_HOURS, max_catchup_runs=2)
-        owed, stretches = settle(Owed(NOW), of.runs, [])
-        assert owed is not None and not stretches
-        owed, stretches = settle(owed, of.runs, ran(of, "2026-06-01-19-00"))  # the first that the timetable keeps
-        assert owed is None and not stretches
+        pending, label_ranges = pending_ranges(PendingBackfill(NOW), of.runs, [])
+        assert pending is not None and not label_ranges
+        pending, label_ranges = pending_ranges(
+            pending, of.runs, ran(of, "2026-06-01-19-00")
+        )  # the first that the timetable keeps
+        assert pending is None and not label_ranges
 
     def test_the_skip_date_comes_before_the_cap(self) -> None:  # H11
         of = plan(THREE_HOURS, max_catchup_runs=3, skip_to_date="2026-06-01T13:00Z")
@@ -111,13 +113,13 @@ class TestThreeHoursAtOne:
     def test_the_cap_holds_however_many_reconciles_it_takes(self) -> None:
         of = plan(THREE_HOURS, max_catchup_runs=3)
         past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00", "2026-06-01-22-00")
-        owed: Owed | None = Owed(NOW)
+        pending: PendingBackfill | None = PendingBackfill(NOW)
         replayed: list[str] = []
-        while owed is not None:
-            owed, stretches = settle(owed, of.runs, past)
-            for stretch in stretches[:1]:
-                replayed += stretch.labels
-                past += ran(of, *stretch.labels, is_scheduled=False)
+        while pending is not None:
+            pending, label_ranges = pending_ranges(pending, of.runs, past)
+            for label_range in label_ranges[:1]:
+                replayed += label_range.labels
+                past += ran(of, *label_range.labels, is_scheduled=False)
         assert replayed == [*labels("01-07-00", "01-10-00"), *labels("01-16-00")]
 
 
@@ -149,47 +151,49 @@ class TestWeekly:
 
 class TestWhenSomethingIsOwed:
     def test_a_flip_to_catch_up(self) -> None:
-        assert flipped(THREE_HOURS).owed == Owed(NOW)
+        assert flipped(THREE_HOURS).pending == PendingBackfill(NOW)
 
     def test_a_start_moved_back(self) -> None:
         known = flipped(THREE_HOURS)
         after = plan(THREE_HOURS, start_date="2026-05-01")
-        assert journal_entry(after, copy_of(after), replace(known, owed=None), Seen(NOW + 5)).owed == Owed(NOW + 5)
+        assert journal_entry(
+            after, manifest_of(after), replace(known, pending=None), Seen(NOW + 5)
+        ).pending == PendingBackfill(NOW + 5)
 
     def test_not_a_new_conf_whose_timetable_catches_up_itself(self) -> None:
         of = plan(THREE_HOURS)
-        assert journal_entry(of, copy_of(of), None, Seen(NOW)).owed is None
+        assert journal_entry(of, manifest_of(of), None, Seen(NOW)).pending is None
 
     def test_not_a_conf_whose_schedule_was_off_until_now(self) -> None:  # H10: its timetable does it all
         off, on = plan(THREE_HOURS, enabled=False, catchup=False), plan(THREE_HOURS, max_catchup_runs=3)
-        known = journal_entry(off, copy_of(off), None, Seen(NOW - 1000))
-        assert journal_entry(on, copy_of(on), known, Seen(NOW)).owed is None
+        known = journal_entry(off, manifest_of(off), None, Seen(NOW - 1000))
+        assert journal_entry(on, manifest_of(on), known, Seen(NOW)).pending is None
 
     def test_not_a_conf_that_is_back_after_its_retirement(self) -> None:  # H16
         before = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
-        known = reborn(journal_entry(before, copy_of(before), None, Seen(NOW - 1000)), now=NOW)
+        known = restored(journal_entry(before, manifest_of(before), None, Seen(NOW - 1000)), now=NOW)
         of = plan(THREE_HOURS)
-        entry = journal_entry(of, copy_of(of), known, Seen(NOW))
-        assert entry.owed is None
-        again = replace(entry, eras=(known.now,))
-        assert journal_entry(of, copy_of(of), again, Seen(NOW + 5)).owed == Owed(NOW + 5)
+        entry = journal_entry(of, manifest_of(of), known, Seen(NOW))
+        assert entry.pending is None
+        again = replace(entry, revisions=(known.now,))
+        assert journal_entry(of, manifest_of(of), again, Seen(NOW + 5)).pending == PendingBackfill(NOW + 5)
 
     def test_not_a_flip_back_or_a_changed_cap(self) -> None:
         known = flipped(THREE_HOURS)
         off = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
-        assert journal_entry(off, copy_of(off), known, Seen(NOW + 5)).owed is None
+        assert journal_entry(off, manifest_of(off), known, Seen(NOW + 5)).pending is None
         capped = plan(THREE_HOURS, max_catchup_runs=9)
-        assert journal_entry(capped, copy_of(capped), replace(known, owed=None), Seen(NOW + 5)).owed is None
+        assert journal_entry(capped, manifest_of(capped), replace(known, pending=None), Seen(NOW + 5)).pending is None
 
     def test_eras_tell_what_held_when(self) -> None:  # H20
         entry = flipped(THREE_HOURS)
-        assert [era.schedule.catch_up.enabled for era in entry.eras] == [False, True]
-        before, after = entry.era_at(NOW - 1), entry.era_at(NOW)
-        assert before is entry.eras[0] and after is entry.now and entry.era_at(0) is None
+        assert [revision.schedule.catch_up.enabled for revision in entry.revisions] == [False, True]
+        before, after = entry.revision_at(NOW - 1), entry.revision_at(NOW)
+        assert before is entry.revisions[0] and after is entry.now and entry.revision_at(0) is None
 
     def test_a_conf_that_was_retired_starts_a_new_history(self) -> None:  # H16
-        again = reborn(replace(flipped(THREE_HOURS), gone=NOW + 1), now=NOW + 9)
-        assert (again.first_seen, again.gone, again.owed, len(again.eras)) == (NOW + 9, None, None, 1)
+        again = restored(replace(flipped(THREE_HOURS), gone=NOW + 1), now=NOW + 9)
+        assert (again.first_seen, again.gone, again.pending, len(again.revisions)) == (NOW + 9, None, None, 1)
         assert again.grid == "3h@1h"  # C22
 
     def test_an_entry_survives_its_json(self) -> None:
@@ -214,9 +218,11 @@ def test_replaying_what_is_owed_leaves_no_hole_within_the_cap(done: set[int], ca
         return KnownRun(str(number), "success", is_scheduled, TimeWindow(at_hour, at_hour + HOUR))
 
     past = [run(newest, is_scheduled=True), *(run(number, is_scheduled=False) for number in done)]
-    _, stretches = settle(Owed(start + 48 * HOUR), hourly.runs, past)
-    replayed = [(first - start) // HOUR for each in stretches for first in range(each.first, each.last + 1, HOUR)]
+    _, label_ranges = pending_ranges(PendingBackfill(start + 48 * HOUR), hourly.runs, past)
+    replayed = [(first - start) // HOUR for each in label_ranges for first in range(each.first, each.last + 1, HOUR)]
     missed = [number for number in range(48) if number not in {newest, *done}]
     kept = missed if cap is None else missed[-cap:]
     assert replayed == [number for number in kept if number < newest]
-    assert [key for each in stretches for key in each.labels] == [hourly.spec.label(start + n * HOUR) for n in replayed]
+    assert [key for each in label_ranges for key in each.labels] == [
+        hourly.spec.label(start + n * HOUR) for n in replayed
+    ]

@@ -57,7 +57,7 @@ def test_neighbours_form_one_stretch_and_a_gap_parts_two() -> None:
     plan = plan_of(staging_query(schedule="@never", interval="3h", offset="1h"))
     labels = ["2026-06-01-01-00", "2026-06-01-04-00", "2026-06-01-10-00"]
     replay = Replay(plan, tuple(plan.spec.start_of(label) for label in labels))
-    assert [list(stretch.labels) for stretch in replay.stretches] == [labels[:2], labels[2:]]
+    assert [list(label_range.labels) for label_range in replay.label_ranges] == [labels[:2], labels[2:]]
     assert list(replay.labels) == labels
 
 

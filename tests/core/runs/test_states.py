@@ -8,7 +8,7 @@ import pytest
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.runs.skip_reasons import Era
+from airflow_chronon.core.runs.skip_reasons import ScheduleRevision
 from airflow_chronon.core.runs.states import Known, KnownRun, PartitionRow, State, partition_rows
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import at, plan_of, staging_query
@@ -130,9 +130,13 @@ def test_a_coarse_schedule_that_writes_only_the_newest_partition_says_so(covers:
 def test_what_held_when_the_fire_came_is_the_reason_and_not_what_holds_now() -> None:
     plan = daily(start_date="2026-06-01")
     off, on = daily("@never", start_date="2026-06-01"), plan
-    eras = [Era(at("2026-06-01"), on.runs), Era(at("2026-06-04"), off.runs), Era(at("2026-06-07"), on.runs)]
+    revisions = [
+        ScheduleRevision(at("2026-06-01"), on.runs),
+        ScheduleRevision(at("2026-06-04"), off.runs),
+        ScheduleRevision(at("2026-06-07"), on.runs),
+    ]
     runs = [run(plan, "2026-06-09")]
-    found = rows(plan, "2026-06-01", "2026-06-08", Known(landed=frozenset(), runs=runs, eras=eras))
+    found = rows(plan, "2026-06-01", "2026-06-08", Known(landed=frozenset(), runs=runs, revisions=revisions))
     assert states(found) == [
         *["skipped: catch-up off"] * 2,
         *["skipped: schedule off: since 2026-06-04T00:00:00Z"] * 3,
@@ -142,20 +146,22 @@ def test_what_held_when_the_fire_came_is_the_reason_and_not_what_holds_now() -> 
 
 def test_catch_up_that_was_switched_off_before_it_came_round_is_the_reason() -> None:  # H20
     on, off = daily(start_date="2026-06-01", catchup=True), daily(start_date="2026-06-01")
-    eras = [Era(at("2026-06-01"), on.runs), Era(at("2026-06-08 12:00"), off.runs)]
-    found = rows(off, "2026-06-03", "2026-06-05", Known(landed=frozenset(), runs=[run(off, "2026-06-09")], eras=eras))
+    revisions = [ScheduleRevision(at("2026-06-01"), on.runs), ScheduleRevision(at("2026-06-08 12:00"), off.runs)]
+    found = rows(
+        off, "2026-06-03", "2026-06-05", Known(landed=frozenset(), runs=[run(off, "2026-06-09")], revisions=revisions)
+    )
     assert states(found) == ["skipped: catch-up off"] * 3
 
 
 def test_what_closed_while_the_schedule_was_off_and_is_caught_up_is_due() -> None:  # H14, H20
     on = hourly(start_date="2026-06-09T12:00Z", catchup=True)
     off = hourly(start_date="2026-06-09T12:00Z", catchup=True, enabled=False)
-    eras = [
-        Era(at("2026-06-09"), on.runs),
-        Era(at("2026-06-09 21:10"), off.runs, enabled=False),
-        Era(at("2026-06-10 00:20"), on.runs),
+    revisions = [
+        ScheduleRevision(at("2026-06-09"), on.runs),
+        ScheduleRevision(at("2026-06-09 21:10"), off.runs, enabled=False),
+        ScheduleRevision(at("2026-06-10 00:20"), on.runs),
     ]
-    known = Known(landed=frozenset(), runs=[run(on, "2026-06-09-20-00")], eras=eras)
+    known = Known(landed=frozenset(), runs=[run(on, "2026-06-09-20-00")], revisions=revisions)
     assert states(rows(on, "2026-06-09 21:00", "2026-06-09 23:00", known)) == [
         "due: fires at 2026-06-09T22:00:00Z",
         "due: fires at 2026-06-09T23:00:00Z",
@@ -165,28 +171,31 @@ def test_what_closed_while_the_schedule_was_off_and_is_caught_up_is_due() -> Non
 
 def test_a_conf_that_was_first_off_catches_up_from_its_start() -> None:  # H13, H20
     on, off = hourly(start_date="2026-06-09T22:00Z", catchup=True), hourly("@never")
-    eras = [Era(at("2026-06-01"), off.runs), Era(at("2026-06-10 00:20"), on.runs)]
-    found = rows(on, "2026-06-09 21:00", "2026-06-09 23:00", Known(landed=frozenset(), runs=[], eras=eras))
+    revisions = [ScheduleRevision(at("2026-06-01"), off.runs), ScheduleRevision(at("2026-06-10 00:20"), on.runs)]
+    found = rows(on, "2026-06-09 21:00", "2026-06-09 23:00", Known(landed=frozenset(), runs=[], revisions=revisions))
     assert [row.state for row in found] == [State.SKIPPED, State.DUE, State.DUE]
 
 
 def test_a_weekly_run_writes_the_days_on_which_its_schedule_was_off() -> None:  # C9, H20
     on = daily("0 6 * * MON", start_date="2026-05-01")
     off = daily("0 6 * * MON", start_date="2026-05-01", enabled=False)
-    eras = [
-        Era(at("2026-05-01"), on.runs),
-        Era(at("2026-06-08 12:00"), off.runs, enabled=False),
-        Era(at("2026-06-09 12:00"), on.runs),
+    revisions = [
+        ScheduleRevision(at("2026-05-01"), on.runs),
+        ScheduleRevision(at("2026-06-08 12:00"), off.runs, enabled=False),
+        ScheduleRevision(at("2026-06-09 12:00"), on.runs),
     ]
     runs = [KnownRun("x", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08")))]
-    found = rows(on, "2026-06-08", "2026-06-09", Known(landed=frozenset(), runs=runs, eras=eras))
+    found = rows(on, "2026-06-08", "2026-06-09", Known(landed=frozenset(), runs=runs, revisions=revisions))
     assert states(found) == ["due: fires at 2026-06-15T06:00:00Z"] * 2
 
 
 def test_what_waits_for_a_pause_to_end_is_paused_and_not_due() -> None:  # H14, H20
     plan = hourly(start_date="2026-06-09", catchup=True)
-    eras = [Era(at("2026-06-09"), plan.runs), Era(at("2026-06-09 22:30"), plan.runs, is_paused=True)]
-    known = Known(landed=frozenset(), runs=[run(plan, "2026-06-09-21-00")], eras=eras)
+    revisions = [
+        ScheduleRevision(at("2026-06-09"), plan.runs),
+        ScheduleRevision(at("2026-06-09 22:30"), plan.runs, is_paused=True),
+    ]
+    known = Known(landed=frozenset(), runs=[run(plan, "2026-06-09-21-00")], revisions=revisions)
     expected = "skipped: paused: since 2026-06-09T22:30:00Z"
     assert states(rows(plan, "2026-06-09 22:00", "2026-06-09 23:00", known)) == [expected] * 2
 
@@ -206,12 +215,17 @@ def test_days_of_a_week_whose_fire_never_came_are_explained_by_the_schedule_that
     settings: dict[str, Any], expected: str, now: str
 ) -> None:  # C9, H20
     weekly, every_day = daily("0 6 * * MON", **settings), daily("0 6 * * *", **settings)
-    eras = [Era(at("2026-05-01"), weekly.runs), Era(at("2026-06-12 12:00"), every_day.runs)]
+    revisions = [
+        ScheduleRevision(at("2026-05-01"), weekly.runs),
+        ScheduleRevision(at("2026-06-12 12:00"), every_day.runs),
+    ]
     runs = [
         KnownRun("w", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08"))),
         *(run(every_day, f"2026-06-{day}") for day in range(11, 16) if at(f"2026-06-{day} 23:59") < at(now)),
     ]
-    found = rows(every_day, "2026-06-08", "2026-06-10", Known(landed=frozenset(), runs=runs, eras=eras), now=now)
+    found = rows(
+        every_day, "2026-06-08", "2026-06-10", Known(landed=frozenset(), runs=runs, revisions=revisions), now=now
+    )
     assert states(found) == [expected] * 3
 
 
@@ -226,8 +240,8 @@ def test_days_of_a_week_that_the_end_date_cuts_are_never_due(now: str) -> None: 
 def test_what_a_cap_dropped_stays_capped_when_the_cap_is_lifted() -> None:  # H10, H20
     capped = daily(start_date="2026-06-01", catchup=True, max_catchup_runs=2)
     lifted = daily(start_date="2026-06-01", catchup=True)
-    eras = [Era(at("2026-06-01"), capped.runs), Era(at("2026-06-09 12:00"), lifted.runs)]
-    known = Known(landed=frozenset(), runs=[run(lifted, "2026-06-09")], eras=eras)
+    revisions = [ScheduleRevision(at("2026-06-01"), capped.runs), ScheduleRevision(at("2026-06-09 12:00"), lifted.runs)]
+    known = Known(landed=frozenset(), runs=[run(lifted, "2026-06-09")], revisions=revisions)
     assert states(rows(lifted, "2026-06-03", "2026-06-04", known)) == ["skipped: capped: max_catchup_runs is 2"] * 2
 
 

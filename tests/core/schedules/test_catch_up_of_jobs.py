@@ -92,44 +92,46 @@ class TestLimits:
 
 class TestNewAndPaused:
     def test_a_new_job_waits_for_its_next_fire(self) -> None:  # H8
-        of = schedule(HOURLY, start="2026-01-01", armed="2026-06-03T10:20")
+        of = schedule(HOURLY, start="2026-01-01", active_since="2026-06-03T10:20")
         assert of.next_run(None, at("2026-06-03T10:20")) == of.run_at(at("2026-06-03T11:00"))
         assert created(of, last=None, now="2026-06-03T10:59") == []
 
     def test_a_new_job_that_met_an_outage_before_its_first_fire_runs_the_newest(self) -> None:  # H8
-        of = schedule(HOURLY, start="2026-01-01", armed="2026-06-03T10:20")
+        of = schedule(HOURLY, start="2026-01-01", active_since="2026-06-03T10:20")
         assert created(of, last=None, now="2026-06-03T14:30") == ["2026-06-03T14:00:00Z"]
 
     def test_a_new_job_with_catch_up_replays_since_its_start(self) -> None:  # H13
-        of = schedule(HOURLY, start="2026-06-03T07:30", catchup=True, armed="2026-06-03T10:20")
+        of = schedule(HOURLY, start="2026-06-03T07:30", catchup=True, active_since="2026-06-03T10:20")
         assert created(of, last=None, now="2026-06-03T10:20") == [
             f"2026-06-03T{hour}:00:00Z" for hour in ("08", "09", "10")
         ]
 
     def test_the_cap_holds_for_what_was_missed_before_the_schedule_was_new(self) -> None:  # H10, H13
-        of = schedule(HOURLY, start="2026-01-01", catchup=True, cap=2, armed="2026-06-03T10:20")
+        of = schedule(HOURLY, start="2026-01-01", catchup=True, cap=2, active_since="2026-06-03T10:20")
         assert created(of, last=None, now="2026-06-03T10:20") == ["2026-06-03T09:00:00Z", "2026-06-03T10:00:00Z"]
 
     def test_enabled_again_without_catch_up_nothing_before_that_moment_is_missed(self) -> None:  # H14
-        of = schedule(HOURLY, start="2026-01-01", armed="2026-06-03T10:20")
+        of = schedule(HOURLY, start="2026-01-01", active_since="2026-06-03T10:20")
         assert created(of, last="2026-06-01T00:00", now="2026-06-03T10:25") == []
         assert of.next_run(at("2026-06-01"), at("2026-06-03T10:25")) == of.run_at(at("2026-06-03T11:00"))
 
     def test_enabled_again_with_catch_up_the_pause_is_replayed(self) -> None:  # H14
-        of = schedule(HOURLY, start="2026-01-01", catchup=True, armed="2026-06-03T10:20")
+        of = schedule(HOURLY, start="2026-01-01", catchup=True, active_since="2026-06-03T10:20")
         assert len(created(of, last="2026-06-03T00:00", now="2026-06-03T10:25")) == 10
 
     def test_enabled_again_with_catch_up_a_skip_date_cuts_the_pause_off(self) -> None:  # H14
-        of = schedule(HOURLY, start="2026-01-01", catchup=True, skip_to="2026-06-03T10:00", armed="2026-06-03T10:20")
+        of = schedule(
+            HOURLY, start="2026-01-01", catchup=True, skip_to="2026-06-03T10:00", active_since="2026-06-03T10:20"
+        )
         assert created(of, last="2026-06-01T00:00", now="2026-06-03T10:25") == []
         assert created(of, last="2026-06-01T00:00", now="2026-06-03T11:00") == ["2026-06-03T11:00:00Z"]
 
     def test_without_a_start_the_schedule_begins_when_it_was_first_seen(self) -> None:  # H15
-        of = schedule(HOURLY).seen(first=at("2026-06-03T10:05:17"), armed=at("2026-06-03T10:05:17"))
+        of = schedule(HOURLY).seen(first=at("2026-06-03T10:05:17"), active_since=at("2026-06-03T10:05:17"))
         assert window(of.next_run(None, at("2026-06-03T10:06"))) == "[2026-06-03T10:05:17, 2026-06-03T11:00:00)"
 
     def test_a_start_of_its_own_stays_when_it_is_seen(self) -> None:  # H15
-        of = schedule(HOURLY, start="2026-06-03T10:30").seen(first=at("2026-06-03"), armed=at("2026-06-03"))
+        of = schedule(HOURLY, start="2026-06-03T10:30").seen(first=at("2026-06-03"), active_since=at("2026-06-03"))
         assert window(of.next_run(None, at("2026-06-03T01:00"))) == "[2026-06-03T10:30:00, 2026-06-03T11:00:00)"
 
     def test_what_is_to_come_passes_over_what_was_missed(self) -> None:
@@ -156,13 +158,13 @@ INSTANTS = st.integers(at("2026-05-25"), at("2026-06-08"))
 
 @st.composite
 def schedules(draw: st.DrawFn) -> JobSchedule:
-    start, end, skip_to, armed = (draw(st.none() | INSTANTS) for _ in range(4))
+    start, end, skip_to, active_since = (draw(st.none() | INSTANTS) for _ in range(4))
     catchup = start is not None and draw(st.booleans())
     lookback = draw(st.none() | st.integers(1, 3 * DAY))
     offset = draw(st.sampled_from([0, 0, 1, HOUR, 25 * HOUR])) if lookback is None else 0
     cap = draw(st.none() | st.integers(1, 40))
     return JobSchedule(
-        read_cron(draw(CRONS)), CatchUp(catchup, cap, skip_to, start, end), offset, lookback, armed=armed
+        read_cron(draw(CRONS)), CatchUp(catchup, cap, skip_to, start, end), offset, lookback, active_since=active_since
     )
 
 
@@ -171,10 +173,10 @@ def plainly_missed(of: JobSchedule, last: Instant | None, now: Instant) -> list[
     policy = of.catch_up
     if policy.enabled:
         since = last if last is not None else 0
-    elif last is None and of.armed is None:
+    elif last is None and of.active_since is None:
         return []
     else:
-        since = max(each for each in (last, of.armed) if each is not None)
+        since = max(each for each in (last, of.active_since) if each is not None)
     due = [run for run in of.runs_between(at("2025-01-01"), now + 1) if run.fire > since]
     kept = [run for run in due if policy.skip_to is None or run.logical_date >= policy.skip_to]
     if not policy.enabled:

@@ -8,7 +8,7 @@ from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.catalog import FakeCatalog
 from airflow_chronon.core.waits.dependencies import Wait
-from airflow_chronon.core.waits.poll import Question, Sighting, judge, look, question_of, questions_of
+from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of, query_of
 from airflow_chronon.core.waits.readiness import Readiness
 from airflow_chronon.errors import CatalogError, Fault
 
@@ -18,20 +18,20 @@ VALUE = Wait("t", expression="count(*) > 0")
 
 
 def test_every_wait_is_one_question():
-    assert question_of(LABELS) == Question("labels")
-    assert question_of(NEWEST) == Question("newest", "ts")
-    assert question_of(VALUE) == Question("value", "count(*) > 0")
+    assert query_of(LABELS) == Query("labels")
+    assert query_of(NEWEST) == Query("newest", "ts")
+    assert query_of(VALUE) == Query("value", "count(*) > 0")
 
 
 def test_an_expression_is_asked_in_place_of_its_labels():
     # C19
-    assert question_of(Wait("t", labels=LABELS.labels, expression="max(ds)")) == Question("value", "max(ds)")
+    assert query_of(Wait("t", labels=LABELS.labels, expression="max(ds)")) == Query("value", "max(ds)")
 
 
 def test_the_same_question_is_asked_once_in_a_fixed_order():
     other = Wait("t", "ds", (PartitionKey("2026-06-02"),))
-    asked = questions_of([VALUE, LABELS, other, NEWEST])
-    assert asked == questions_of([NEWEST, other, LABELS, VALUE])
+    asked = queries_of([VALUE, LABELS, other, NEWEST])
+    assert asked == queries_of([NEWEST, other, LABELS, VALUE])
     assert len(asked) == 3
 
 
@@ -40,14 +40,14 @@ def test_one_look_answers_all_of_them():
         {"t": TableListing.of("ds", ["2026-06-01"])}, {("t", "ts"): 100}, {("t", "count(*) > 0"): True}
     )
     waits = (LABELS, NEWEST, VALUE)
-    sighting = look(catalog, "t", questions_of(waits))
+    observation = observe(catalog, "t", queries_of(waits))
     assert catalog.calls == ["t", "t", "t"]
-    assert judge(waits, sighting) == Readiness(True)
+    assert judge(waits, observation) == Readiness(True)
 
 
 def test_all_that_is_missing_is_said_once():
-    sighting = look(FakeCatalog(), "t", questions_of([LABELS, NEWEST]))
-    verdict = judge([LABELS, LABELS, NEWEST], sighting)
+    observation = observe(FakeCatalog(), "t", queries_of([LABELS, NEWEST]))
+    verdict = judge([LABELS, LABELS, NEWEST], observation)
     assert verdict == Readiness(False, "t is not there yet; t holds no ts yet, needed up to 1970-01-01T00:01:40Z")
 
 
@@ -56,12 +56,12 @@ def test_a_catalog_that_cannot_answer_is_no_verdict():
         def list_partitions(self, table: str) -> TableListing:
             raise CatalogError(Fault("input", table, "no rights", "ask for them"))
 
-    sighting = look(Broken(), "t", [Question("labels")])
-    assert sighting == Sighting({}, "t: no rights (input). Ask for them.")
-    assert judge([LABELS], sighting) == Readiness(False, "t: no rights (input). Ask for them.")
+    observation = observe(Broken(), "t", [Query("labels")])
+    assert observation == Observation({}, "t: no rights (input). Ask for them.")
+    assert judge([LABELS], observation) == Readiness(False, "t: no rights (input). Ask for them.")
 
 
 def test_a_table_that_can_never_hold_the_labels_is_an_error():
-    sighting = Sighting({Question("labels"): TableListing(TableState.UNPARTITIONED)})
+    observation = Observation({Query("labels"): TableListing(TableState.UNPARTITIONED)})
     with pytest.raises(CatalogError, match="without partitions"):
-        judge([LABELS], sighting)
+        judge([LABELS], observation)

@@ -173,7 +173,7 @@ def test_a_version_bump_goes_on_after_the_old_versions_last_interval(jobs: JobLa
     # H8: a new job would have waited for its first fire after it was seen
     entry = jobs.state().journal()[jobs.dag_id(BUMPED, version=2)]
     last = datetime.strptime(story.before[BUMPED][-1], KEY).replace(tzinfo=timezone.utc)
-    assert entry.armed == (last + MINUTE).timestamp()
+    assert entry.active_since == (last + MINUTE).timestamp()
     found = wait_until(lambda: jobs.scheduled(BUMPED, version=2), timeout=60, why="the new version runs")
     assert found[0] >= story.missed[-1]
 
@@ -248,8 +248,8 @@ def test_a_flip_to_catch_up_replays_what_was_missed_since_the_start(jobs: JobLab
         runs = jobs.airflow.api.runs(jobs.dag_id(FLIPPED))
         return {run.partition_key or "" for run in runs if run.run_type == "backfill"}
 
-    owed = {key(story.start), key(hour(story.start) + timedelta(hours=1))}
-    wait_until(lambda: replayed() == owed, timeout=60, why="the earlier intervals are replayed")
+    pending = {key(story.start), key(hour(story.start) + timedelta(hours=1))}
+    wait_until(lambda: replayed() == pending, timeout=60, why="the earlier intervals are replayed")
 
 
 def test_three_retries_and_two_reruns_share_one_logical_date_and_one_window(jobs: JobLab, story: Story) -> None:

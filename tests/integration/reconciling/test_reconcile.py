@@ -189,7 +189,7 @@ def test_the_reconciler_dag_does_the_same_and_takes_a_confirmation(deploy: Calla
             )
 
         assert ends() == "success"
-        assert here.state().copies() == {"auto--staging_query.t.one__1", "auto--staging_query.t.two__1"}
+        assert here.state().manifests() == {"auto--staging_query.t.one__1", "auto--staging_query.t.two__1"}
         here.write()
         assert ends() == "failed"
         assert here.state().tombstones() == {}

@@ -48,5 +48,5 @@ def test_a_killed_reconciler_loses_nothing(reconciled_airflow: RealAirflow, kill
     for name, run in runs.items():
         archived = [line for line in here.archived(ids[name]) if line["kind"] == "run"]
         assert [line["dag_run_id"] for line in archived] == [run.run_id]
-    assert here.state().copies() == {ids[name] for name in staying}
+    assert here.state().manifests() == {ids[name] for name in staying}
     assert not any(here.is_gone(ids[name]) for name in staying)

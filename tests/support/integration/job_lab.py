@@ -16,7 +16,7 @@ from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan import facts
 from airflow_chronon.core.plan.history import Seen, journal_entry
-from airflow_chronon.core.plan.manifest import copy_of
+from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.state.folder import StateFolder, open_state
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import LOADER, Deployment
@@ -84,7 +84,7 @@ class JobLab:
     def seen_since(self, instant: Instant) -> None:
         """As if a reconcile had seen all jobs at an instant: their schedules count from then on."""
         plans = read_conf_root(self.here.root, environ=os.environ).facts().plans.values()
-        self.state().update_journal([journal_entry(plan, copy_of(plan), None, Seen(instant)) for plan in plans])
+        self.state().update_journal([journal_entry(plan, manifest_of(plan), None, Seen(instant)) for plan in plans])
         self.airflow.parse_soon()
 
     def state(self) -> StateFolder:
