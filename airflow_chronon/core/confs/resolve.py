@@ -206,7 +206,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
     dependencies = draft.dependencies
     if effective.lookback is not None:
         dependencies = {
-            mode: tuple(replace(dependency, policy=effective.lookback) for dependency in found)
+            mode: tuple(replace(dependency, policy=effective.lookback, is_strict=True) for dependency in found)
             for mode, found in dependencies.items()
         }
     return ConfPlan(

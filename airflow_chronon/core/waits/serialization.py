@@ -33,6 +33,7 @@ def dependency_to_json(dependency: TableDependency) -> Json:
         "expression": dependency.expression,
         "fixed": list(dependency.fixed_labels) or None,
         "policy": None if dependency.policy is Lookback.IGNORE else dependency.policy.value,
+        "strict": dependency.is_strict or None,
     }
     return {name: value for name, value in full.items() if value is not None}
 
@@ -54,4 +55,5 @@ def dependency_from_json(data: Mapping[str, Any]) -> TableDependency:
         data.get("expression"),
         tuple(PartitionKey(label) for label in data.get("fixed", ())),
         Lookback(data.get("policy", Lookback.IGNORE.value)),
+        data.get("strict", False),
     )
