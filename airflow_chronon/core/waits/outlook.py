@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.partitions.labels import in_run_id
+from airflow_chronon.core.partitions.labels import IllegalLabel, in_run_id
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+
+SCHEDULED = "scheduled__"  #: how the ids of scheduled runs begin; the key of the run follows
 
 
 class Outlook(Enum):
@@ -65,7 +67,28 @@ class TableWriter:
     def run_id(self, run: Run) -> str:
         """The id of a scheduled run: the timetable names it so."""
         assert self.schedule is not None
-        return f"scheduled__{in_run_id(self.schedule.key_of(run))}"
+        return f"{SCHEDULED}{in_run_id(self.schedule.key_of(run))}"
+
+    def end_of_run(self, run_id: str, logical_date: Instant) -> Instant:
+        """Where a scheduled run ends: with the partition that its id names, or by its logical date, where its interval
+        begins."""
+        assert self.schedule is not None
+        spec = self.schedule.spec
+        try:
+            return spec.start_of(run_id.removeprefix(SCHEDULED)) + spec.grid.interval
+        except IllegalLabel:  # a label with a sign that no run id has, or of another grid
+            run = self.schedule.without_bounds().run_after(logical_date)
+            return logical_date + spec.grid.interval if run is None else run.end
+
+    def newest_run_ids(self, newest_end: Instant, count: int) -> list[str]:
+        """The ids of the newest scheduled runs up to the one that ends at ``newest_end``."""
+        assert self.schedule is not None
+        schedule, found = self.schedule.without_bounds(), list[str]()
+        run = schedule.run_ending(newest_end) or schedule.last_run(newest_end - 1)
+        while run is not None and len(found) < count:
+            found.append(self.run_id(run))
+            run = schedule.last_run(run.end - 1)  # its fire comes before this one's newest partition closes
+        return found
 
 
 @dataclass(frozen=True)
@@ -118,10 +141,10 @@ def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now
         return replace(found, note=f"{writer.dag_id} has not had a scheduled run yet")
     run = writer.run_of(start)
     end = None if run is None else history.ends.get(writer.run_id(run))
+    if history.is_replaying and end in (None, RunEnd.SKIPPED):
+        return replace(found, note=f"{writer.dag_id} is being replayed")
     if end is not None:
         return replace(found, outlook=_OUTLOOKS[end])
-    if history.is_replaying:
-        return replace(found, note=f"{writer.dag_id} is being replayed")
     if run is not None and _is_to_come(schedule, run, history.newest_end, now):
         return found
     before_first = history.first_start is not None and start < history.first_start

@@ -1,0 +1,163 @@
+"""The runs of the DAGs that write a table, asked through the triggerer's own supervisor (C30).
+
+The supervisor answers in the triggerer's process, as it does for Airflow's external-task trigger: no connection and no
+rights are needed. Its questions know runs by their ids and by their logical dates, which only scheduled runs have here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from airflow.sdk.execution_time.comms import GetDRCount, GetPreviousTI, GetTaskStates
+from airflow.utils.state import DagRunState
+
+from airflow_chronon.core.calendar.instants import DAY, Instant, from_datetime, to_datetime
+from airflow_chronon.core.waits.outlook import (
+    SCHEDULED,
+    Forecast,
+    Outlook,
+    RunEnd,
+    TableWriter,
+    WriterHistory,
+    best,
+    forecast,
+    runs_to_ask,
+)
+
+LAST_TASK = "landed"  #: every run of a conf ends with it: its state tells how the run stands
+MOST_RUNS = 2_000  #: of one writer are asked about in a poll; partitions of further ones count as to come
+_AT_ONCE = 500  #: run ids in one question
+
+
+class Supervisor(Protocol):
+    """What answers: the triggerer's supervisor."""
+
+    async def asend(self, msg: Any) -> Any: ...
+
+
+class WriterHistories:
+    """What is known of the writers of one table between two polls; what cannot change any more is asked once."""
+
+    def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor) -> None:
+        self._writers, self._supervisor = tuple(writers), supervisor
+        self._none_before: dict[str, Instant] = {}  #: no scheduled run of the DAG has a logical date before it
+        self._some_before: dict[str, Instant] = {}
+
+    async def read(self, starts: frozenset[Instant], *, now: Instant) -> dict[str, WriterHistory]:
+        """The history of each writer, by DAG id and mode, as far as it decides about these partitions.
+
+        Asked before the table is listed, so that what lands in between is seen.
+        """
+        return {_key(writer): await self._history(writer, starts, now) for writer in self._writers}
+
+    async def forecasts(
+        self, histories: Mapping[str, WriterHistory], missing: Iterable[Instant], *, now: Instant
+    ) -> dict[Instant, Forecast]:
+        """What will become of the partitions that were asked about and are not there."""
+        found: dict[Instant, Forecast] = {}
+        for start in sorted(missing):
+            found[start] = best([forecast(writer, start, histories[_key(writer)], now=now) for writer in self._writers])
+        for writer in self._writers:
+            never = [each for each in found.values() if each.dag_id == writer.dag_id and each.outlook is Outlook.NEVER]
+            if never:
+                history = replace(histories[_key(writer)], first_start=await self._first_start(writer, never))
+                found |= {each.start: forecast(writer, each.start, history, now=now) for each in never}
+        return found
+
+    async def _history(self, writer: TableWriter, starts: frozenset[Instant], now: Instant) -> WriterHistory:
+        if not writer.is_known:
+            return WriterHistory(None)
+        newest = await self._newest(writer, now)
+        runs = runs_to_ask(writer, sorted(starts, reverse=True)[:MOST_RUNS], newest)
+        if newest is None or not runs:
+            return WriterHistory(newest)
+        ends = await self._ends(writer.dag_id, list(runs))
+        in_doubt = any(ends.get(run_id, RunEnd.SKIPPED) is RunEnd.SKIPPED for run_id in runs)
+        return WriterHistory(newest, ends, is_replaying=in_doubt and await self._is_replaying(writer, newest))
+
+    async def _newest(self, writer: TableWriter, now: Instant) -> Instant | None:
+        """Where the newest scheduled run ends. The bound far ahead leaves out runs without a logical date, which PostgreSQL
+        lists first."""
+        before = now + 366 * DAY
+        while (found := await self._previous(writer.dag_id, before)) is not None:
+            run_id, before = found
+            if run_id.startswith(SCHEDULED):
+                return writer.end_of_run(run_id, before)
+            # else a run by hand that was given a logical date: the one before it
+        return None
+
+    async def _previous(self, dag_id: str, before: Instant) -> tuple[str, Instant] | None:
+        """The run with the newest logical date before an instant: its id, and that date."""
+        message = GetPreviousTI(dag_id=dag_id, task_id=LAST_TASK, logical_date=to_datetime(before))
+        found = (await self._supervisor.asend(message)).task_instance
+        return (
+            None if found is None or found.logical_date is None else (found.run_id, from_datetime(found.logical_date))
+        )
+
+    async def _ends(self, dag_id: str, run_ids: list[str]) -> dict[str, RunEnd]:
+        found: dict[str, RunEnd] = {}
+        for at in range(0, len(run_ids), _AT_ONCE):
+            message = GetTaskStates(dag_id=dag_id, task_ids=[LAST_TASK], run_ids=run_ids[at : at + _AT_ONCE])
+            states = (await self._supervisor.asend(message)).task_states
+            found |= {run_id: _end_of(tasks.get(LAST_TASK)) for run_id, tasks in states.items()}
+        return found
+
+    async def _is_replaying(self, writer: TableWriter, newest: Instant) -> bool:
+        """Whether more runs are unfinished than scheduled ones are."""
+        states = [state.value for state in (DagRunState.QUEUED, DagRunState.RUNNING)]
+        everything = await self._supervisor.asend(GetDRCount(dag_id=writer.dag_id, states=states))
+        if not everything.count:
+            return False
+        run_ids = writer.newest_run_ids(newest, _AT_ONCE)
+        scheduled = await self._supervisor.asend(GetDRCount(dag_id=writer.dag_id, states=states, run_ids=run_ids))
+        return bool(everything.count > scheduled.count)
+
+    async def _first_start(self, writer: TableWriter, never: list[Forecast]) -> Instant:
+        """An instant before which no scheduled run's partitions start, as late as these partitions can tell.
+
+        Whether a scheduled run is older than a partition grows with the partition: a bisection finds where it begins.
+        """
+        starts = sorted(each.start for each in never)
+        low, high = 0, len(starts)  # none is older than starts[:low], one is than starts[high:]
+        while low < high:
+            middle = (low + high) // 2
+            if await self._has_older(writer, starts[middle]):
+                high = middle
+            else:
+                low = middle + 1
+        return starts[low - 1] + 1 if low else starts[0]
+
+    async def _has_older(self, writer: TableWriter, start: Instant) -> bool:
+        none, some = self._none_before.get(writer.dag_id), self._some_before.get(writer.dag_id)
+        run = writer.run_of(start)
+        before = start if run is None else run.window.start
+        if none is not None and before <= none:
+            return False
+        if some is not None and before >= some:
+            return True
+        found = await self._previous(writer.dag_id, before)
+        while found is not None and not found[0].startswith(SCHEDULED):
+            found = await self._previous(writer.dag_id, found[1])
+        known = self._none_before if found is None else self._some_before
+        known[writer.dag_id] = before
+        return found is not None
+
+
+def _key(writer: TableWriter) -> str:
+    return f"{writer.dag_id} {writer.mode.value}"
+
+
+def _end_of(state: object) -> RunEnd:
+    text = getattr(state, "value", state)
+    return _ENDS.get(str(text), RunEnd.UNFINISHED)
+
+
+_ENDS = {
+    "success": RunEnd.LANDED,
+    "skipped": RunEnd.SKIPPED,
+    "failed": RunEnd.FAILED,
+    "upstream_failed": RunEnd.FAILED,
+    "removed": RunEnd.FAILED,
+}
