@@ -6,14 +6,16 @@ rights are needed. Its questions know runs by their ids and by their logical dat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from airflow.sdk.execution_time.comms import GetDRCount, GetPreviousTI, GetTaskStates
 from airflow.utils.state import DagRunState
 
 from airflow_chronon.core.calendar.instants import DAY, Instant, from_datetime, to_datetime
+from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import (
     SCHEDULED,
     Forecast,
@@ -25,6 +27,10 @@ from airflow_chronon.core.waits.outlook import (
     forecast,
     runs_to_ask,
 )
+from airflow_chronon.core.waits.poll import Observation, missing_starts
+
+_LOG = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
 
 LAST_TASK = "landed"  #: every run of a conf ends with it: its state tells how the run stands
 MOST_RUNS = 2_000  #: of one writer are asked about in a poll; partitions of further ones count as to come
@@ -37,20 +43,80 @@ class Supervisor(Protocol):
     async def asend(self, msg: Any) -> Any: ...
 
 
+class TableOutlook:
+    """What will become of the missing partitions of one table, poll by poll, for all who wait for it.
+
+    Airflow that does not answer is no reason to end a wait: it goes on as if nothing were known.
+    """
+
+    def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor | None = None) -> None:
+        self._histories = WriterHistories(writers, supervisor)
+        self._missing: frozenset[Instant] = frozenset()  #: in the poll before
+        self._asked: frozenset[Instant] = frozenset()
+        self._read: Mapping[str, WriterHistory] | None = None
+        self._hopeless: frozenset[Instant] = frozenset()  #: in the poll before
+        self.trouble = ""
+
+    async def ask(self, waits: Iterable[Wait], *, now: Instant) -> None:
+        """Ask about the partitions that these waits need, and those that were missing in the poll before."""
+        if not self._histories.writers:
+            return
+        decoded = {wait.spec.format.decode(label) for wait in waits if wait.spec is not None for label in wait.labels}
+        self._asked, self._read = self._missing | decoded, None
+        self._read = await self._answered(self._histories.read(self._asked, now=now))
+
+    async def complete(self, observation: Observation, waits: Iterable[Wait], *, now: Instant) -> Observation:
+        """The observation with forecasts for the partitions that were asked about and are not in it."""
+        if not self._histories.writers or observation.trouble:
+            return observation
+        self._missing = missing_starts(waits, observation)
+        if self._read is None or not self._missing & self._asked:
+            self._hopeless = frozenset()
+            return observation
+        found = await self._answered(self._histories.forecasts(self._read, self._missing & self._asked, now=now))
+        return observation if found is None else replace(observation, forecasts=self._confirmed(found))
+
+    def _confirmed(self, found: Mapping[Instant, Forecast]) -> dict[Instant, Forecast]:
+        """A partition is hopeless when it is so in two polls running: its run may be about to be created (C30)."""
+        before, self._hopeless = self._hopeless, frozenset(s for s, each in found.items() if each.outlook.is_hopeless)
+        return {
+            start: replace(each, outlook=Outlook.TO_COME) if start in self._hopeless - before else each
+            for start, each in found.items()
+        }
+
+    async def _answered(self, asked: Awaitable[_Answer]) -> _Answer | None:
+        try:
+            return await asked
+        except Exception as error:  # whatever a supervisor answers that cannot: the wait goes on as before
+            if (text := f"{type(error).__name__}: {error}") != self.trouble:
+                self.trouble = text
+                _LOG.warning("Airflow does not tell which runs will write the partitions waited for: %s", text[:500])
+            return None
+
+
 class WriterHistories:
     """What is known of the writers of one table between two polls; what cannot change any more is asked once."""
 
-    def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor) -> None:
-        self._writers, self._supervisor = tuple(writers), supervisor
+    def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor | None = None) -> None:
+        self.writers, self._given = tuple(writers), supervisor
         self._none_before: dict[str, Instant] = {}  #: no scheduled run of the DAG has a logical date before it
         self._some_before: dict[str, Instant] = {}
+
+    @property
+    def _supervisor(self) -> Supervisor:
+        """The one that is given, else that of the process: there is one in a triggerer."""
+        if self._given is None:
+            from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS  # set when the process starts
+
+            return cast("Supervisor", SUPERVISOR_COMMS)
+        return self._given
 
     async def read(self, starts: frozenset[Instant], *, now: Instant) -> dict[str, WriterHistory]:
         """The history of each writer, by DAG id and mode, as far as it decides about these partitions.
 
         Asked before the table is listed, so that what lands in between is seen.
         """
-        return {_key(writer): await self._history(writer, starts, now) for writer in self._writers}
+        return {_key(writer): await self._history(writer, starts, now) for writer in self.writers}
 
     async def forecasts(
         self, histories: Mapping[str, WriterHistory], missing: Iterable[Instant], *, now: Instant
@@ -58,8 +124,8 @@ class WriterHistories:
         """What will become of the partitions that were asked about and are not there."""
         found: dict[Instant, Forecast] = {}
         for start in sorted(missing):
-            found[start] = best([forecast(writer, start, histories[_key(writer)], now=now) for writer in self._writers])
-        for writer in self._writers:
+            found[start] = best([forecast(writer, start, histories[_key(writer)], now=now) for writer in self.writers])
+        for writer in self.writers:
             never = [each for each in found.values() if each.dag_id == writer.dag_id and each.outlook is Outlook.NEVER]
             if never:
                 history = replace(histories[_key(writer)], first_start=await self._first_start(writer, never))

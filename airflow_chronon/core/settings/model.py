@@ -61,6 +61,14 @@ class OnTimeout(Enum):
     SKIP = "skip"
 
 
+class OnNever(Enum):
+    """How a wait ends for partitions that no run will ever write (C30)."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    WAIT = "wait"
+
+
 def _duration(value: Any) -> Any:
     if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip().lower())):
         return int(match[1]) * _UNITS[match[2]]
@@ -98,6 +106,7 @@ class SensorSettings(_Strict):
     poll_seconds: int = Field(default=60, ge=1, le=MAX_INTEGER)
     timeout: Duration = 2 * DAY
     on_timeout: OnTimeout = OnTimeout.FAIL
+    on_never: OnNever = OnNever.FAIL
 
 
 class TaskDefaults(_Strict):

@@ -67,7 +67,10 @@ def labels_ready(wait: Wait, listing: TableListing, forecasts: Forecasts = _NO_F
     notes = [f"nobody writes {wait.column}={_some(never)} of {wait.table}: the lookback goes without"] if never else []
     if holes:
         shown = _some([str(hole) for hole in holes])
-        notes.insert(0, f"the lookback of {wait.table} has holes: {wait.column}={shown}{_prospects(absent, forecasts)}")
+        notes.insert(
+            0,
+            f"the lookback of {wait.table} has holes: {wait.column}={shown}{_prospects([label for label in absent if label not in never], forecasts)}",
+        )
     return Readiness(not holes or wait.policy is not Lookback.REQUIRE, "; ".join(notes))
 
 

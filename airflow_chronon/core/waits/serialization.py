@@ -10,8 +10,15 @@ from typing import Any
 
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.schedules.serialization import spec_from_json, spec_to_json
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.serialization import (
+    schedule_from_json,
+    schedule_to_json,
+    spec_from_json,
+    spec_to_json,
+)
 from airflow_chronon.core.waits.dependencies import Binding, CutOffs, Lookback, TableDependency
+from airflow_chronon.core.waits.outlook import TableWriter
 
 Json = dict[str, Any]
 
@@ -57,3 +64,15 @@ def dependency_from_json(data: Mapping[str, Any]) -> TableDependency:
         Lookback(data.get("policy", Lookback.IGNORE.value)),
         data.get("strict", False),
     )
+
+
+def writer_to_json(writer: TableWriter) -> Json:
+    """Inverse of :func:`writer_from_json`."""
+    schedule = None if writer.schedule is None else schedule_to_json(writer.schedule)
+    return {"dag_id": writer.dag_id, "mode": writer.mode.value, "schedule": schedule}
+
+
+def writer_from_json(data: Mapping[str, Any]) -> TableWriter:
+    """Build a writer of a table from its JSON."""
+    schedule = data.get("schedule")
+    return TableWriter(data["dag_id"], Mode(data["mode"]), None if schedule is None else schedule_from_json(schedule))
