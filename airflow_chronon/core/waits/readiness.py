@@ -66,11 +66,9 @@ def labels_ready(wait: Wait, listing: TableListing, forecasts: Forecasts = _NO_F
     holes = _holes(wait, landed.union(never))
     notes = [f"nobody writes {wait.column}={_some(never)} of {wait.table}: the lookback goes without"] if never else []
     if holes:
-        shown = _some([str(hole) for hole in holes])
-        notes.insert(
-            0,
-            f"the lookback of {wait.table} has holes: {wait.column}={shown}{_prospects([label for label in absent if label not in never], forecasts)}",
-        )
+        expected = _prospects([label for label in absent if label not in never], forecasts)
+        text = f"the lookback of {wait.table} has holes: {wait.column}={_some([str(hole) for hole in holes])}{expected}"
+        notes.insert(0, text)
     return Readiness(not holes or wait.policy is not Lookback.REQUIRE, "; ".join(notes))
 
 
