@@ -85,7 +85,7 @@ class Job:
         written, schedule = plan.job.document.schedule, plan.schedule
         if written is None or schedule is None:
             return None
-        following = schedule.upcoming(int(self._clock() // 1))
+        following = schedule.first_after(int(self._clock() // 1))
         fields = {name: getattr(written, name) for name in ScheduleDocument.model_fields}
         for name in ("start_time", "end_time", "skip_to_date"):
             fields[name] = None if fields[name] is None else to_datetime(fields[name])

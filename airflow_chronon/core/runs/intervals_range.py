@@ -22,7 +22,7 @@ def read_intervals(start: str, end: str, schedule: JobSchedule) -> TimeWindow:
     lower, upper = _bound(start, schedule, field="start_ds"), _bound(end, schedule, field="end_ds", is_end=True)
     if upper < lower:
         raise _refused("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
-    found = limited(schedule.each_start(lower, upper + 1), what="intervals")
+    found = limited(schedule.starts(lower, upper + 1), what="intervals")
     if not found:
         first = schedule.end_of(lower)
         problem = f"no interval of {schedule.cron.text!r} begins from {start!r} to {end!r}"

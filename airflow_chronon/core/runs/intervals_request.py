@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso, parse_instant
-from airflow_chronon.core.partitions.parse import IllegalPartition
 from airflow_chronon.core.runs.windows import IllegalWindow, asked_window
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import JobSchedule, illegal_key
 from airflow_chronon.errors import Fault
 
 
@@ -51,31 +50,14 @@ def requested_window(request: JobRunRequest, schedule: JobSchedule | None, *, no
     return None
 
 
-def logical_date_of_key(key: str, schedule: JobSchedule, *, now: Instant) -> Instant:
-    """The logical date that a key names, and is the canonical spelling of. Raises ``ChrononError`` (C27)."""
-    try:
-        instant = parse_instant(key)
-    except ValueError:
-        problem = f"{key!r} is no logical date"
-        raise _illegal_key(problem, "write it like 2026-01-15T03:00:00Z") from None
-    if iso(instant) != key:
-        raise _illegal_key(f"{key!r} is not how a logical date is written", f"write {iso(instant)}")
-    fire = schedule.run_of(instant).fire
-    if fire > now:
-        newest = schedule.cron.last_before(schedule.cron.last_before(now + 1))
-        problem = f"the interval of {key} ends at {iso(fire)}, which has not come at {iso(now)}"
-        raise _illegal_key(problem, f"the newest one that has ended is {iso(newest)}")
-    return instant
-
-
 def _of_key(request: JobRunRequest, schedule: JobSchedule | None, now: Instant) -> JobWindow:
     interval = request.interval
     if interval is not None and iso(interval.start) == request.partition_key:
         return _of_interval(interval, schedule)  # a scheduled run: its interval holds, whatever the cron says today
     if schedule is None:
         problem = f"a partition key {request.partition_key!r} is given, and the job has no schedule"
-        raise _illegal_key(problem, "give start_time and end_time instead")
-    run = schedule.run_of(logical_date_of_key(request.partition_key, schedule, now=now))
+        raise illegal_key(problem, "give start_time and end_time instead")
+    run = schedule.run_of(schedule.start_of_key(request.partition_key, now=now))
     return JobWindow(run.window, run.logical_date)
 
 
@@ -102,7 +84,3 @@ def _instant(request: JobRunRequest, field: str) -> Instant | None:
     except ValueError:
         remedy = "write it like 2026-01-15T03:00:00Z"
         raise IllegalWindow(Fault("H7", field, f"{text!r} is no instant", remedy)) from None
-
-
-def _illegal_key(problem: str, remedy: str) -> IllegalPartition:
-    return IllegalPartition(Fault("C27", "partition_key", problem, remedy))

@@ -7,8 +7,8 @@ import pytest
 from airflow_chronon.core.calendar.instants import HOUR, TimeWindow, parse_instant
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.runs.intervals_request import JobRunRequest, requested_window
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import JobSchedule, NoSuchInterval
-from airflow_chronon.core.schedules.partitioned import CatchUp
 
 NOW = parse_instant("2026-06-02T00:00:00Z")
 START = parse_instant("2026-06-01T10:05:00Z")

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
 from airflow_chronon.core.partitions.grid import LEGAL_INTERVALS, PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import CronSchedule, parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, Run, RunSchedule
 from tests.support.confs import at
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant
 from airflow_chronon.core.calendar.quartz import read_cron
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import JobRun, JobSchedule
-from airflow_chronon.core.schedules.partitioned import CatchUp
 from airflow_chronon.core.schedules.serialization import job_schedule_from_json, job_schedule_to_json
 from tests.support.confs import at
 from tests.support.jobs import created, schedule, window
@@ -136,9 +136,9 @@ class TestNewAndPaused:
 
     def test_what_is_to_come_passes_over_what_was_missed(self) -> None:
         of = schedule(HOURLY, start="2026-01-01", catchup=True)
-        assert of.upcoming(at("2026-06-03T10:00")) == of.run_at(at("2026-06-03T11:00"))
+        assert of.first_after(at("2026-06-03T10:00")) == of.run_at(at("2026-06-03T11:00"))
         ended = schedule(HOURLY, start="2026-01-01", end="2026-02-01")
-        assert ended.upcoming(at("2026-06-03T10:00")) is None
+        assert ended.first_after(at("2026-06-03T10:00")) is None
 
 
 CRONS = st.sampled_from(

@@ -6,8 +6,8 @@ import pytest
 
 from airflow_chronon.core.calendar.instants import HOUR, iso
 from airflow_chronon.core.runs.windows import IllegalWindow, asked_window
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import LONGEST, IllegalJobSchedule, NoSuchInterval
-from airflow_chronon.core.schedules.partitioned import CatchUp
 from tests.support.confs import at
 from tests.support.jobs import schedule, window
 
