@@ -10,7 +10,8 @@ from airflow_chronon.core.confs.resolve import RejectedConf
 from airflow_chronon.core.jobs.document import Job, read_job
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobRun, JobSchedule
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault
 from tests.support.confs import at

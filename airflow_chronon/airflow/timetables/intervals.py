@@ -9,7 +9,8 @@ from airflow.timetables.base import DagRunInfo, Timetable
 from airflow_chronon.airflow.timetables.keyed import KeyedTimetable
 from airflow_chronon.airflow.timetables.run_history import held_until
 from airflow_chronon.core.calendar.instants import Instant, from_datetime
-from airflow_chronon.core.schedules.intervals import JobRun, JobSchedule
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.serialization import job_schedule_from_json, job_schedule_to_json
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey
+from airflow_chronon.core.schedules.request import RunRequest
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,30 @@ class Schedule(ABC, Generic[RunT]):
 
         Raises ``ChrononError`` unless the key is written as :meth:`label` writes it and the interval has ended (C27).
         """
+
+    @abstractmethod
+    def requested(self, request: RunRequest, *, now: Instant) -> RunT | None:
+        """The run that an Airflow run is for; None for a manual run without a window (H7).
+
+        The key wins over everything that Airflow says besides; a scheduled run keeps the interval with which it was made,
+        whatever the schedule says today (C22, C28). Raises ``ChrononError`` for a request that contradicts itself, and for
+        intervals that there are not, or that have not ended.
+        """
+
+    @abstractmethod
+    def recorded(self, request: RunRequest, *, now: Instant) -> RunT | None:
+        """The same of a run of the past, for what it covers; None when it is for no interval."""
+
+    @abstractmethod
+    def read_range(self, start: str, end: str) -> TimeWindow:
+        """The intervals from ``start`` to ``end`` as people type them, both inclusive, whether or not they have ended.
+
+        Raises ``ChrononError`` for what cannot be read, and a range that is inverted (C27).
+        """
+
+    @abstractmethod
+    def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
+        """Refuse a range that was typed and ends after ``now``, with a ``ChrononError``."""
 
     @abstractmethod
     def covering_run(self, start: Instant) -> RunT | None:

@@ -6,6 +6,7 @@ arithmetic over instants that come in as arguments.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -13,10 +14,14 @@ from typing import ClassVar
 from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, iso, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionKey
+from airflow_chronon.core.partitions.limits import limited
 from airflow_chronon.core.partitions.parse import IllegalPartition
 from airflow_chronon.core.schedules.base import CatchUp, Schedule
+from airflow_chronon.core.schedules.job_runs import JobRun, illegal_key, refuse_key_and_window, run_by_hand
+from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.errors import ChrononError, Fault
 
+_DAY_TEXT = re.compile(r"\d{4}-\d\d-\d\d")
 LONGEST = 500 * 366 * DAY  #: the longest offset and lookback, in seconds: keeps every window within the calendar
 
 
@@ -26,30 +31,6 @@ class IllegalJobSchedule(ChrononError):
 
 class NoSuchInterval(ChrononError):
     """A logical date at which no interval of the schedule begins."""
-
-
-@dataclass(frozen=True)
-class JobRun:
-    """One run of a job: it is named by its logical date."""
-
-    fire: Instant  #: F, the end of its interval: when it is due
-    logical_date: Instant  #: P, the start of its interval
-    window: TimeWindow  #: the data it is for: the interval, moved (H2) or widened (H3)
-
-    @property
-    def key(self) -> PartitionKey:
-        """The partition key: the logical date as ISO-8601 with ``Z``."""
-        return PartitionKey(iso(self.logical_date))
-
-    @property
-    def interval(self) -> TimeWindow:
-        """From the fire before, or the schedule's start, to its own (H2)."""
-        return TimeWindow(self.logical_date, self.fire)
-
-    @property
-    def end(self) -> Instant:
-        """Where its interval ends: at its fire."""
-        return self.fire
 
 
 @dataclass(frozen=True)
@@ -117,6 +98,29 @@ class JobSchedule(Schedule[JobRun]):
             raise NoSuchInterval(Fault("H4", "", problem, f"use {iso(start)}, where the first interval begins"))
         return self.run(logical_date, fire)
 
+    def requested(self, request: RunRequest, *, now: Instant) -> JobRun | None:
+        """The run that an Airflow run is for (H2, H7, H18); see :meth:`Schedule.requested`."""
+        if not request.partition_key:
+            return run_by_hand(request)
+        refuse_key_and_window(request)
+        return self._run_as_made(request) or self.run_of(self.start_of_key(request.partition_key, now=now))
+
+    def recorded(self, request: RunRequest, *, now: Instant) -> JobRun | None:
+        """The run of a record, maybe under an earlier cron; None for one over a window given by hand, or over none."""
+        run = self._run_as_made(request)
+        if run is not None or not request.partition_key:
+            return run
+        try:
+            logical_date = parse_instant(request.partition_key)
+        except ValueError:
+            return None
+        return self.run(logical_date, self.end_of(logical_date))
+
+    def _run_as_made(self, request: RunRequest) -> JobRun | None:
+        """A scheduled run: its interval holds, whatever the cron says today."""
+        made = request.interval
+        return None if made is None or iso(made.start) != request.partition_key else self.run(made.start, made.end)
+
     @property
     def is_on(self) -> bool:
         """Whether it fires at all."""
@@ -126,6 +130,39 @@ class JobSchedule(Schedule[JobRun]):
     def first_start(self) -> Instant | None:
         """Where the first interval begins, when that is said."""
         return self.catch_up.start
+
+    def read_range(self, start: str, end: str) -> TimeWindow:
+        """From the logical date ``start`` to the end of the interval that begins at ``end``.
+
+        A day as a start means its first logical date, or the next one after it; as an end, its last. Raises
+        ``ChrononError`` for an instant at which no interval begins, with the two nearest, and for a range without any or of
+        too many.
+        """
+        first, last = self._bound(start, "start_ds"), self._bound(end, "end_ds")
+        if last < first:
+            raise _illegal_range("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
+        found = limited(self.starts(first, last + 1), what="intervals")
+        if not found:
+            problem = f"no interval of {self.cron.text!r} begins from {start!r} to {end!r}"
+            raise _illegal_range("end_ds", problem, f"the next one begins at {iso(self.end_of(first))}")
+        return TimeWindow(found[0], self.end_of(found[-1]))
+
+    def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
+        """Refuse a range whose last interval has not ended."""
+        if window.end > now:
+            problem = f"its last interval ends at {iso(window.end)}, which has not come at {iso(now)}"
+            raise _illegal_range("end_ds", problem, "end earlier")
+
+    def _bound(self, text: str, field: str) -> Instant:
+        cleaned = text.strip()
+        try:
+            instant = parse_instant(cleaned)
+        except ValueError:
+            remedy = "write it like 2026-01-15T03:00:00Z, or a day"
+            raise _illegal_range(field, f"{text!r} is no logical date", remedy) from None
+        if _DAY_TEXT.fullmatch(cleaned):
+            return instant + DAY - 1 if field == "end_ds" else instant
+        return self.run_of(instant).logical_date
 
     def covering_run(self, start: Instant) -> JobRun | None:
         """The run over the interval that begins at ``start``; None when none does."""
@@ -232,9 +269,8 @@ class JobSchedule(Schedule[JobRun]):
         return run.logical_date
 
 
-def illegal_key(problem: str, remedy: str) -> IllegalPartition:
-    """A partition key that names no interval that has ended."""
-    return IllegalPartition(Fault("C27", "partition_key", problem, remedy))
+def _illegal_range(field: str, problem: str, remedy: str) -> IllegalPartition:
+    return IllegalPartition(Fault("C27", field, problem, remedy))
 
 
 def schedule_faults(offset: int, lookback: int | None) -> list[Fault]:

@@ -14,11 +14,12 @@ from typing import ClassVar
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
-from airflow_chronon.core.partitions.parse import IllegalPartition, check_closed
+from airflow_chronon.core.partitions.parse import IllegalPartition, check_closed, read_range, read_span
 from airflow_chronon.core.schedules.base import CatchUp, Schedule
 from airflow_chronon.core.schedules.chronon import CronSchedule, IllegalSchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.errors import Fault
+from airflow_chronon.core.schedules.request import RunRequest
+from airflow_chronon.errors import ChrononError, Fault
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,37 @@ class RunSchedule(Schedule[Run]):
         modes = {mode: ModeRun(window.end, window if mode is Mode.BACKFILL else newest) for mode in self.all_modes}
         return Run(window.end, window, modes)
 
+    def requested(self, request: RunRequest, *, now: Instant) -> Run | None:
+        """The run that an Airflow run is for (C9, C27, H7); see :meth:`Schedule.requested`."""
+        if request.partition_key and (request.start_ds or request.end_ds):
+            problem = f"both a partition key {request.partition_key!r} and start_ds or end_ds are given"
+            raise IllegalPartition(Fault("C27", "params", problem, "give the key, or the range, not both"))
+        if request.partition_key:
+            return self._run_of_key(request, now)
+        if request.end_ds and not request.start_ds:
+            problem = f"end_ds {request.end_ds!r} is given without start_ds"
+            raise IllegalPartition(Fault("H7", "end_ds", problem, "give start_ds too"))
+        if request.start_ds:
+            return self.replay(read_range(request.start_ds, request.end_ds or request.start_ds, self.spec, now=now))
+        if request.interval is not None:
+            return self.replay(self._whole_partitions(request.interval, now))
+        return None
+
+    def recorded(self, request: RunRequest, *, now: Instant) -> Run | None:
+        """The run of a record; one that cannot be failed in its own first task, and wrote nothing."""
+        try:
+            return self.requested(request, now=now)
+        except ChrononError:
+            return None
+
+    def read_range(self, start: str, end: str) -> TimeWindow:
+        """The partitions from ``start`` to ``end``; see :func:`read_span`."""
+        return read_span(start, end, self.spec)
+
+    def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
+        """Refuse a range whose last partition has not closed."""
+        check_closed(window, self.spec, now=now, field="end_ds")
+
     def covering_run(self, start: Instant) -> Run | None:
         """The scheduled run that fills the partition, start and end dates aside; None when no run does (C9, C10)."""
         main = self.modes.get(self.main_mode)
@@ -220,6 +252,30 @@ class RunSchedule(Schedule[Run]):
     def partition(self, start: Instant) -> TimeWindow:
         """The window of the partition that starts at ``start``."""
         return TimeWindow(start, start + self.spec.grid.interval)
+
+    def _run_of_key(self, request: RunRequest, now: Instant) -> Run:
+        window = self.partition(self.spec.start_of(request.partition_key))
+        if request.is_scheduled:
+            made = request.interval
+            if made is not None and made.end == window.end and self.grid.is_boundary(made.start):
+                return self.made(made)
+            run = self.run_ending(window.end)
+            if run is not None:
+                return run
+        check_closed(window, self.spec, now=now, field="partition_key")
+        return self.replay(window)
+
+    def _whole_partitions(self, window: TimeWindow, now: Instant) -> TimeWindow:
+        for instant in (window.start, window.end):
+            if not self.grid.is_boundary(instant):
+                below = self.grid.floor(instant)
+                nearest = f"the nearest are {iso(below)} and {iso(below + self.grid.interval)}"
+                problem = (
+                    f"the data interval {window} is not whole partitions: {iso(instant)} is no boundary of {self.grid}"
+                )
+                raise IllegalPartition(Fault("C27", "data interval", problem, nearest))
+        check_closed(window, self.spec, now=now, field="data interval")
+        return window
 
     def _run(self, end: Instant, fires: Mapping[Mode, Instant]) -> Run:
         grid, oldest = self.spec.grid, self.first_start

@@ -13,7 +13,8 @@ from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobRun, JobSchedule
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.serialization import job_schedule_from_json, job_schedule_to_json
 from tests.support.confs import at
 from tests.support.jobs import created, schedule, window

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from airflow_chronon.core.calendar.instants import HOUR, iso
-from airflow_chronon.core.runs.windows import IllegalWindow, asked_window
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import LONGEST, IllegalJobSchedule, NoSuchInterval
+from airflow_chronon.core.schedules.request import IllegalWindow, asked_window
 from tests.support.confs import at
 from tests.support.jobs import schedule, window
 

@@ -69,7 +69,7 @@ def test_a_dependency_comes_back(dependency):
         st.none() | INSTANTS,
         st.none() | INSTANTS,
         st.none() | INSTANTS,
-    ),
+    ).filter(lambda found: found.start is not None or not found.enabled),  # C29
     crons=st.dictionaries(st.sampled_from(Mode), st.sampled_from(["@daily", "0 6 * * mon", "*/15 * * * *"])),
     newest=st.booleans(),
 )
