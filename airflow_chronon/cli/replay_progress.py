@@ -13,10 +13,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.replay import Started, end_states
-from airflow_chronon.cli.root import FINDINGS, GOOD
+from airflow_chronon.cli.output import FINDINGS, GOOD
 from airflow_chronon.core.runs.backfill import Replay
 
-POLL_SECONDS = 3.0  #: seconds between two looks at Airflow
+POLL_SECONDS = 3.0  #: seconds between two polls of Airflow
 _ENDED = ("success", "failed")
 
 

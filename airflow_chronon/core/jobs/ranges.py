@@ -42,7 +42,9 @@ def _bound(text: str, schedule: JobSchedule, *, field: str, is_end: bool = False
     try:
         instant = parse_instant(cleaned)
     except ValueError:
-        raise _refused(field, f"{text!r} is no logical date", "write it like 2026-01-15T03:00:00Z, or a day") from None
+        raise _refused(
+            field, f"{text!r} is not a logical date", "write it like 2026-01-15T03:00:00Z, or a day"
+        ) from None
     if _DAY.fullmatch(cleaned):
         return instant + DAY - 1 if is_end else instant
     return schedule.run_of(instant).logical_date
