@@ -62,8 +62,7 @@ def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None
     found, root = _read(near, conf_root)
     verdicts = root.judge()
     unbuilt: list[RejectedConf] = []
-    for _ in _all_dags(found, root, verdicts, _Picked(pages=False), bad=unbuilt):
-        pass  # only what cannot be built counts here
+    list(_all_dags(found, root, verdicts, _Picked(pages=False), bad=unbuilt))  # only for what cannot be built
     lines = [str(problem) for problem in root.problems]
     for each in (*verdicts.values(), *dict.fromkeys(unbuilt)):
         lines += [f"{each.key} ({each.file}): {fault}" for fault in each.faults]
@@ -138,11 +137,11 @@ def _kept(
     Without them, runs in progress would hang: a task that starts must find its DAG. They end with the manifests, which the
     reconciler drops once it has archived them. ``good`` are the DAGs of the good plans.
     """
+    if picked.wanted in good or not root.is_branch_known:
+        return
     from airflow_chronon.airflow.dags.plans import build_dag
     from airflow_chronon.airflow.timetables.fires import Fires
 
-    if picked.wanted in good or not root.is_branch_known:
-        return
     try:
         state = _state_of(found, root)
         manifests = state.manifests() - good if picked.wanted is None else {picked.wanted}

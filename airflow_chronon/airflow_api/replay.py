@@ -17,7 +17,7 @@ from airflow_chronon.core.runs.backfill import Replay
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import ChrononError, Fault
 
-_LOOKS, _LOOK_EVERY = 50, 2.0  #: at a backfill whose runs have ended, and the seconds between two of them
+_POLLS, _POLL_SECONDS = 50, 2.0  #: how often a backfill whose runs have ended is polled, and how far apart
 
 
 @dataclass(frozen=True)
@@ -116,13 +116,13 @@ def _check_dag(server: AirflowServer, plan: Plan, options: ReplayOptions) -> Non
 def _check_free(server: AirflowServer, replay: Replay, pause: Callable[[float], None]) -> None:
     """Airflow runs one backfill at a time per DAG."""
     plan = replay.plan
-    for _ in range(_LOOKS):
+    for _ in range(_POLLS):
         active = [each for each in server.backfills(plan.dag_id) if each.completed is None]
         if not active:
             return
         if server.runs(plan.dag_id, states=ACTIVE_RUN_STATES, run_types=("backfill",)):
             break
-        pause(_LOOK_EVERY)
+        pause(_POLL_SECONDS)
     one, write = active[0], replay.schedule.label
     span = f"{write(one.first)} to {write(one.last)}"
     problem = f"backfill {one.id} of {plan.dag_id} ({span}) is active, and Airflow runs one at a time per DAG"

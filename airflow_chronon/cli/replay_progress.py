@@ -22,7 +22,7 @@ _ENDED = ("success", "failed")
 
 @contextmanager
 def starting(total: int) -> Iterator[Callable[[int], None]]:
-    """While runs are created; yields what is told how many more there are."""
+    """While runs are created; yields a function that takes how many more there are."""
     with _bar(total) as (bar, task):
         yield lambda count: bar.update(task, advance=count, description="creating runs")
 

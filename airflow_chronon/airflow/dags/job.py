@@ -19,7 +19,7 @@ def build_job_dag(
 ) -> DAG:
     """The DAG of one job version, a :class:`airflow_chronon.airflow.dags.plans.Builder`; a job has no assets.
 
-    A due fire waits for its turn and is never dropped (H12): the DAG takes many runs, and its task few at a time.
+    A due fire waits for a slot and is never dropped (H12): the DAG takes many runs, and its task few at a time.
     """
     settings, schedule = plan.settings, plan.schedule
     if schedule is not None and fires is Fires.NEVER:

@@ -148,7 +148,7 @@ def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -
 def _run(
     server: AirflowServer, replays: Sequence[Replay], how: ReplayOptions, started: list[Started], *, wait: bool
 ) -> int:
-    """Create the runs, producers first; what was created before an error is told."""
+    """Create the runs, producers first; after an error, what was created before it is printed."""
     try:
         with starting(sum(len(replay.starts) for replay in replays)) as on_progress:
             for replay in replays:

@@ -113,6 +113,7 @@ class Plan(ABC):
 
     @property
     def intervals(self) -> RunSchedule | JobSchedule | None:
+        """The older name of ``schedule``."""
         return self.schedule
 
     @property
