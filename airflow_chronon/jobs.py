@@ -182,9 +182,7 @@ class Job:
         team, name = self.path.parent.name, self.path.stem
         job = read_job(text, team=team, name=name, file=str(self.path), environ=self._environ)
         verdict = next(iter(resolve_jobs([job], self._settings, branch=self._branch).values()))
-        if not isinstance(verdict, JobPlan):
-            raise Rejected(verdict.faults, conf=verdict.key)
-        return verdict
+        return verdict.need_plan()
 
     def _write(self, text: str, before: str, wanted: ScheduleDocument | None) -> None:
         """Write the file as a whole, once it is known to say what was meant and nothing else."""
@@ -225,8 +223,16 @@ def get_job(
     place = Path(root or given.get(ROOT_VARIABLE) or DEFAULT_ROOT)
     found = read_conf_root(place, environ=given, branch=given.get("AIRFLOW__CHRONON__BRANCH"))
     plan = select_job(found, name)
-    named = f"{plan.job.team}.{plan.job.name}"
-    return Job(named, plan.key, plan.dag_id, place / plan.file, found.settings, found.branch, given, clock)
+    return Job(
+        plan.family.removeprefix("job/"),
+        plan.key,
+        plan.dag_id,
+        place / plan.file,
+        found.settings,
+        found.branch,
+        given,
+        clock,
+    )
 
 
 def _server(airflow: str | AirflowServer | None, environ: Mapping[str, str]) -> AirflowServer:
@@ -249,7 +255,9 @@ def _instant(moment: Moment) -> Instant:
         return found
     except (ValueError, TypeError, AttributeError):
         remedy = "give a datetime, or text such as 2026-06-01T10:00:00Z"
-        raise ChrononError(Fault("H19", "", f"{moment!r} is no instant of the years 1970 to 2199", remedy)) from None
+        raise ChrononError(
+            Fault("H19", "", f"{moment!r} is not an instant of the years 1970 to 2199", remedy)
+        ) from None
 
 
 def _text_of(moment: Moment | None) -> str | None:

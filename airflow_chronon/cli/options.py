@@ -43,7 +43,7 @@ def instant(text: str) -> Instant:
     try:
         return parse_instant(text)
     except ValueError:
-        problem = f"{text!r} is no instant of the years 1970 to 2199: write it like 2026-06-01 or 2026-06-01T04:15Z"
+        problem = f"{text!r} is not an instant of the years 1970 to 2199: write it like 2026-06-01 or 2026-06-01T04:15Z"
         raise argparse.ArgumentTypeError(problem) from None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from airflow_chronon.conf_root.files import files_below
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
-from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job, job_key, read_job
 from airflow_chronon.errors import Fault, Rejected
 

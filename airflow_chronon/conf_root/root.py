@@ -20,12 +20,12 @@ from airflow_chronon.conf_root.settings import (
     runner_faults,
 )
 from airflow_chronon.core.confs.conf import Conf, ConfKey
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf, resolve
+from airflow_chronon.core.confs.plan import RejectedConf, Verdict
+from airflow_chronon.core.confs.resolve import ConfPlan, resolve
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.idle_overrides import idle_overrides
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
-from airflow_chronon.core.jobs.verdicts import Verdict
 from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
 from airflow_chronon.core.plan.manifest import family_of
 from airflow_chronon.core.settings.model import Settings

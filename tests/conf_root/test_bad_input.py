@@ -15,7 +15,8 @@ from pytest_mock import MockerFixture
 
 from airflow_chronon.conf_root.confs import MAX_CONF_BYTES
 from airflow_chronon.conf_root.root import read_conf_root
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.json import verdict_json
 from airflow_chronon.core.plan.facts import TreeState
 from tests.support.command_line import DATA, Command, conf_text
@@ -397,7 +398,9 @@ def test_random_values_at_random_places_give_messages_never_a_traceback(tmp_path
         if isinstance(verdict, RejectedConf):
             assert all(fault.message and fault.rule for fault in verdict.faults), seed
         runs = (
-            verdict.runs.runs_between(1_780_272_000, 1_780_272_000 + 86400) if isinstance(verdict, ConfPlan) else None
+            verdict.schedule.runs_between(1_780_272_000, 1_780_272_000 + 86400)
+            if isinstance(verdict, ConfPlan)
+            else None
         )
         json.dumps(verdict_json(verdict, runs))
     assert {ConfPlan, RejectedConf} <= outcomes

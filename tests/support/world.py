@@ -14,9 +14,9 @@ from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.confs.plan import Plan, RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, read_job
-from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.core.plan.history import JournalEntry, as_seen
@@ -129,7 +129,7 @@ class World:
 
     def parse(self) -> None:
         """The dag processor reads every loader file: good confs, and the copies of those that are gone."""
-        produced: dict[str, tuple[GoodPlan, bool]] = {}
+        produced: dict[str, tuple[Plan, bool]] = {}
         journal: dict[str, JournalEntry] = {}
         for branch, root in self.trees.items():
             state, facts = self.state(branch), root.facts()
@@ -152,7 +152,7 @@ class World:
         self.firing = {
             dag_id
             for dag_id, (plan, fires) in produced.items()
-            if fires and plan.intervals is not None and plan.intervals.is_on
+            if fires and plan.schedule is not None and plan.schedule.is_on
         }
 
     firing: set[str] = field(default_factory=set)

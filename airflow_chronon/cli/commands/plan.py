@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import sys
 import time
 from collections.abc import Iterator
 
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
-from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root
+from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, show
+from airflow_chronon.cli.root import open_root
 from airflow_chronon.cli.server import AIRFLOW, need_server
 from airflow_chronon.cli.state import BUNDLE, DEFAULT_BUNDLE, STATE_ROOT, find_state, find_state_root
 from airflow_chronon.conf_root.branches import need_branch
 from airflow_chronon.conf_root.revisions import revision_of
 from airflow_chronon.conf_root.root import ConfRoot
-from airflow_chronon.core.plan.actions import Plan
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.diff import Change, Difference, compare_trees
 from airflow_chronon.core.plan.explain import explain_plan, plan_json
@@ -34,9 +33,11 @@ def plan(options: argparse.Namespace) -> int:
     """``plan``: what a reconcile would do now, and why; with ``--base``, what differs from another revision."""
     root = open_root(options.root)
     if options.base is not None:
-        return show_differences(root, options.base, as_json=options.format == "json")
+        return show_differences(root, options.base, options)
     place = _place(_with_branch(root, options), options)
-    return _show((plan_now(place, now=int(time.time())),), as_json=options.format == "json")
+    found = plan_now(place, now=int(time.time()))
+    show(options, text=lambda: "\n".join(explain_plan(found)), value=lambda: plan_json(found))
+    return FINDINGS if found.findings else GOOD
 
 
 def reconcile(options: argparse.Namespace) -> int:
@@ -49,7 +50,9 @@ def reconcile(options: argparse.Namespace) -> int:
     confirmation = Confirmation.MASS_RETIRE if options.confirm_mass_retire else Confirmation.NONE
     now = int(time.time())
     if options.dry_run:
-        return _show([plan_now(place, now=now, confirmation=confirmation) for place in places], as_json=False)
+        plans = [plan_now(place, now=now, confirmation=confirmation) for place in places]
+        print("\n".join(line for each in plans for line in explain_plan(each)))
+        return FINDINGS if any(each.findings for each in plans) else GOOD
     code = GOOD
     for place in places:
         done = reconcile_place(place, by=_who(), now=now, confirmation=confirmation)
@@ -58,16 +61,16 @@ def reconcile(options: argparse.Namespace) -> int:
     return code
 
 
-def show_differences(root: ConfRoot, revision: str, *, as_json: bool) -> int:
+def show_differences(root: ConfRoot, revision: str, options: argparse.Namespace) -> int:
     """Print what differs from a revision; findings are grids that changed without a version bump (C22)."""
     left_out: list[Fault] = []
     with revision_of(root, revision, left_out=left_out) as base:
         found = compare_trees(base.facts(), root.whole.facts())
-    if as_json:
-        json.dump([_difference_json(each) for each in found], sys.stdout, indent=1, ensure_ascii=False)
-        print()
-    else:
-        print("\n".join(map(str, found)) or f"nothing differs from {revision}")
+    show(
+        options,
+        text=lambda: "\n".join(map(str, found)) or f"nothing differs from {revision}",
+        value=lambda: list(map(_difference_json, found)),
+    )
     for problem in (*left_out, *root.problems):
         print(problem, file=sys.stderr)
     return FINDINGS if root.problems or any(each.change is Change.GRID for each in found) else GOOD
@@ -131,16 +134,6 @@ def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     for bundle in sorted(bundles, key=str):
         deployment = Deployment(branch, bundle, given_up=True)
         yield Place(root, deployment, open_state(state_root, deployment=deployment), state_root, server)
-
-
-def _show(plans: tuple[Plan, ...] | list[Plan], *, as_json: bool) -> int:
-    for each in plans:
-        if as_json:
-            json.dump(plan_json(each), sys.stdout, indent=1, ensure_ascii=False)
-            print()
-        else:
-            print("\n".join(explain_plan(each)))
-    return FINDINGS if any(each.findings for each in plans) else GOOD
 
 
 def _difference_json(each: Difference) -> dict[str, str]:

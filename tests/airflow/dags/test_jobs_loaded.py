@@ -11,7 +11,7 @@ import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_chronon.conf_root.root import read_conf_root
-from airflow_chronon.core.describe.job_page import NOT_ACTIVE
+from airflow_chronon.core.describe.jobs import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.plan.history import Heritage
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_from_bytes, manifest_of, plan_of_manifest

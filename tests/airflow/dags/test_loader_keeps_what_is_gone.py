@@ -65,7 +65,7 @@ def test_a_gone_conf_keeps_its_dag_but_fires_no_more(root: Path) -> None:
 def test_its_last_runs_keep_the_windows_that_they_had(root: Path) -> None:
     task = build_dags(conf_root=root)[GONE].get_task("backfill")
     assert isinstance(task, ChrononOperator)
-    assert task._plan.runs == plan_of(staging_query("t.gone__1", schedule="0 2 * * *")).runs
+    assert task._plan.schedule == plan_of(staging_query("t.gone__1", schedule="0 2 * * *")).schedule
 
 
 def test_a_task_that_starts_finds_its_dag_and_the_file_of_its_conf(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

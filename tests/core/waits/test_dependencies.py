@@ -163,7 +163,7 @@ class TestStagingQueryRanges:  # C16, C17
 
     def test_what_the_expression_is_compared_with_is_kept(self) -> None:  # C19
         plan = plan_of(dependent(interval="6h", triggerExpr="max(ds)"))
-        ((wait,),) = plan.waits(plan.runs.replay(plan.runs.partition(at("2026-06-10")))).values()
+        ((wait,),) = plan.waits(plan.schedule.replay(plan.schedule.partition(at("2026-06-10")))).values()
         assert max(wait.labels) == "2026-06-10-18-00" and wait.spec is not None
 
 
@@ -254,7 +254,7 @@ class TestLookbackPolicy:  # C17
     def policies(self, settings: Settings, **meta: object) -> dict[str, Lookback]:
         sources = [dependency("ns.t_s_made__1", start="3d"), dependency("data.x", start="3d")]
         plan = plan_of(staging_query(dependencies=sources, **meta), self.PRODUCER, settings=settings)
-        waits = plan.waits(plan.runs.replay(plan.runs.partition(at("2026-06-10"))))
+        waits = plan.waits(plan.schedule.replay(plan.schedule.partition(at("2026-06-10"))))
         return {wait.table: wait.policy for found in waits.values() for wait in found}
 
     def test_a_produced_table_is_required_and_any_other_warned_about(self) -> None:
