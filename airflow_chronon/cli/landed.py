@@ -7,7 +7,7 @@ import os
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.confs.outputs import main_table
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.readiness import check_shape
 
 

@@ -13,11 +13,9 @@ from airflow_chronon.conf_root.confs import read_confs
 from airflow_chronon.conf_root.jobs import read_jobs
 from airflow_chronon.conf_root.settings import (
     SETTINGS_FILE,
-    backend_faults,
     branch_settings,
     cannot_read,
     read_settings_file,
-    runner_faults,
 )
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf, resolve
@@ -28,6 +26,7 @@ from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
 from airflow_chronon.core.jobs.verdicts import Verdict
 from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
 from airflow_chronon.core.plan.manifest import family_of
+from airflow_chronon.core.settings.backends import backend_problems, runner_problems
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault, Rejected
 
@@ -232,14 +231,14 @@ def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = 
 
 
 def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Verdict:
-    """Reject a conf whose own settings name a catalog or runner that cannot be built."""
+    """Reject a conf or job whose own settings name a catalog or runner that cannot be built."""
     if isinstance(verdict, ConfPlan) and "airflow" in (verdict.conf.meta.custom_json or ""):
-        faults = backend_faults(verdict.settings, environ)
-        return RejectedConf(key, verdict.conf.file, faults) if faults else verdict
-    if isinstance(verdict, JobPlan):
-        faults = runner_faults(verdict.settings, environ)
-        return RejectedConf(key, verdict.file, faults) if faults else verdict
-    return verdict
+        problems, file = backend_problems(verdict.settings, environ), verdict.conf.file
+    elif isinstance(verdict, JobPlan):
+        problems, file = runner_problems(verdict.settings, environ), verdict.file
+    else:
+        return verdict
+    return RejectedConf(key, file, tuple(problem.fault() for problem in problems)) if problems else verdict
 
 
 def _nothing_found(root: Path) -> Fault:

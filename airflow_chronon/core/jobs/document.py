@@ -11,7 +11,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 from airflow_chronon.core.calendar.instants import Instant, parse_instant
 from airflow_chronon.core.settings.environment import VARIABLE
-from airflow_chronon.core.settings.model import MAX_INTEGER, OnRetire, RunnerSettings, TaskDefaults
+from airflow_chronon.core.settings.model import OnRetire, TaskDefaults
+from airflow_chronon.core.settings.runners import RunnerSection
+from airflow_chronon.core.settings.values import MAX_INTEGER
 from airflow_chronon.core.settings.yaml import StrictText, read_strictly
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
@@ -75,7 +77,7 @@ class JobDocument(_Strict):
     """One job file. Without ``schedule`` the job runs by hand only."""
 
     version: Annotated[str, BeforeValidator(_version)]
-    runner: RunnerSettings | None = None
+    runner: RunnerSection | None = None
     env: Mapping[Annotated[str, BeforeValidator(_variable)], Annotated[str, BeforeValidator(_text)]] = Field(
         default_factory=dict, repr=False
     )

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from airflow_chronon.core.settings.model import ConfSettings, Covers, Environment, OnTimeout, Settings, Unscheduled
-from airflow_chronon.core.settings.yaml import filled, read_settings
+from airflow_chronon.core.settings.variables import filled
+from airflow_chronon.core.settings.yaml import read_settings
 from airflow_chronon.errors import Rejected
 from tests.support.confs import events, faults_of, group_by, plan_of, staging_query
 
