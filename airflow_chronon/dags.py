@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,26 +17,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_chronon.conf_root.branches import with_branch
-from airflow_chronon.conf_root.root import ConfRoot, read_conf_root
+from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.conf import ConfKey
 from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.describe.job_page import job_page
 from airflow_chronon.core.describe.page import conf_page
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
-from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
 from airflow_chronon.core.plan.history import JournalEntry, as_seen
 from airflow_chronon.core.plan.manifest import plan_of_manifest
 from airflow_chronon.core.settings.model import Unscheduled
+from airflow_chronon.deployment import Deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
-from airflow_chronon.state.folder import StateFolder, open_state
 from airflow_chronon.state.orphaned_files import conf_file, forget_files
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
-
-    from airflow_chronon.airflow.config import Deployment
 
 
 class ImportErrors(Exception):
@@ -137,7 +132,7 @@ def _jobs_built(
     journal: Mapping[str, JournalEntry] = {}
     if any(plan.schedule is not None for plan in picked_plans):
         try:
-            journal = _state_of(found, root).journal()
+            journal = found.open_state(root).journal()
         except ChrononError as error:
             yield RejectedConf("state folder", found.state_root, (error.fault,))
             # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
@@ -152,10 +147,6 @@ def _jobs_built(
             yield _not_built(error, key=plan.key, file=plan.file)
 
 
-def _state_of(found: Deployment, root: ConfRoot) -> StateFolder:
-    return open_state(found.state_root, deployment=PlanDeployment(root.branch, found.bundle))
-
-
 def _kept(
     found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
 ) -> Iterator[DAG | RejectedConf]:
@@ -168,7 +159,7 @@ def _kept(
     if picked.wanted in good or not root.is_branch_known:
         return
     try:
-        state = _state_of(found, root)
+        state = found.open_state(root)
         manifests = state.manifests() - good if picked.wanted is None else {picked.wanted}
         orphaned_files = found.orphaned_files / state.prefix  # other branches keep theirs beside it
         if picked.wanted is not None and orphaned_files.is_dir():
@@ -222,11 +213,10 @@ def _consumers(plans: list[ConfPlan]) -> Mapping[ConfKey, set[ConfKey]]:
 
 
 def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, ConfRoot]:
-    from airflow_chronon.airflow.config import find_deployment
+    from airflow_chronon.airflow.config import deployment_of
 
-    found = find_deployment(near=near, conf_root=conf_root)
-    root = read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
-    return found, with_branch(root, bundle=found.bundle, state_root=found.state_root)
+    found = deployment_of(near=near, conf_root=conf_root)
+    return found, found.with_branch(found.read_root())
 
 
 def _asked_dag() -> str | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
-from airflow_chronon.conf_root.root import DEFAULT_ROOT, ROOT_VARIABLE, ConfRoot, read_conf_root
+from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.conf_root.selection import select
 from airflow_chronon.core.confs.resolve import ConfPlan, OtherEnvironment
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
+from airflow_chronon.deployment import find_deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
@@ -20,8 +20,7 @@ GOOD, FINDINGS, USAGE = 0, 1, 2  #: exit codes
 
 def open_root(path: str | None) -> ConfRoot:
     """The conf root that is named, here or in Airflow's environment, with the branch that Airflow's environment names."""
-    place = path or os.environ.get(ROOT_VARIABLE) or DEFAULT_ROOT
-    return read_conf_root(Path(place), environ=os.environ, branch=os.environ.get("AIRFLOW__CHRONON__BRANCH"))
+    return find_deployment(environ=os.environ, conf_root=path).read_root()
 
 
 def open_plan(root: ConfRoot, conf: str) -> tuple[GoodPlan, dict[str, Verdict]]:

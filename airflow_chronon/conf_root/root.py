@@ -32,10 +32,6 @@ from airflow_chronon.errors import Fault, Rejected
 
 _CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
 
-#: Where the confs are when nobody says: for the commands and the Python API, which run beside a checkout.
-DEFAULT_ROOT = "dags/chronon"
-ROOT_VARIABLE = "AIRFLOW__CHRONON__CONF_ROOT"
-
 
 @dataclass(frozen=True)
 class ConfRoot:
@@ -219,15 +215,6 @@ def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], probl
         problems.append(Fault("C24", f"{SETTINGS_FILE} base_root", problem, remedy))
     in_doubt = frozenset(text for each in (*bad_confs, *bad_jobs) for text in (each.key, each.file))
     return _Base(documents, in_doubt, is_empty=not documents or bool(faults))
-
-
-def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> tuple[str, str]:
-    """The branch of a conf root and its default branch, from the settings alone; those that cannot be read name none."""
-    try:
-        settings = read_settings_file(root, environ=environ)
-    except Rejected:
-        settings = branch_settings(root, environ=environ) or Settings()
-    return settings.branch or branch or settings.default_branch, settings.default_branch
 
 
 def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Verdict:

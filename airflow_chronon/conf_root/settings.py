@@ -42,7 +42,12 @@ def branch_settings(root: Path, *, environ: Mapping[str, str]) -> Settings | Non
 
 def default_warehouse(environ: Mapping[str, str]) -> str:
     """The catalog's root where the settings name none: ``warehouse`` in Airflow's home."""
-    return str(Path(environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "warehouse")
+    return str(airflow_home(environ) / "warehouse")
+
+
+def airflow_home(environ: Mapping[str, str]) -> Path:
+    """Airflow's own folder."""
+    return Path(environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
 
 
 def _in_file(fault: Fault) -> Fault:

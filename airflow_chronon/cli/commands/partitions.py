@@ -36,7 +36,7 @@ def partitions(options: argparse.Namespace) -> int:
     root = open_root(options.root)
     plan, _ = open_plan(root, options.conf)
     now = int(time.time())
-    entry = find_state(root, options)[1].journal().get(plan.dag_id)
+    entry = find_state(root, options).journal().get(plan.dag_id)
     active_since = is_active(plan, entry)
     plan = seen_plan(plan, entry)
     window = asked_range(plan, options.start_ds, options.end_ds)
