@@ -137,8 +137,7 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
     except Rejected as error:
         said = branch_settings(root, environ=environ)
         return _unread(root, branch, error.faults, TreeState.UNREADABLE, said=said)
-    if settings.branch is None and branch:
-        settings = settings.model_copy(update={"branch": branch})
+    settings = _with_branch(settings, branch)
     problems: list[Fault] = []
     try:
         confs, bad_confs = read_confs(root, settings.environment, problems=problems)
@@ -173,12 +172,15 @@ def _unread(
     root: Path, branch: str | None, problems: tuple[Fault, ...], state: TreeState, *, said: Settings | None = None
 ) -> ConfRoot:
     """A root of which nobody knows the confs, and perhaps not the branch. ``said`` is what its settings say of branches."""
-    settings = said or Settings()
-    if settings.branch is None and branch:
-        settings = settings.model_copy(update={"branch": branch})
+    settings = _with_branch(said or Settings(), branch)
     return ConfRoot(
         root, settings, problems=problems, state=state, is_branch_known=said is not None or settings.branch is not None
     )
+
+
+def _with_branch(settings: Settings, branch: str | None) -> Settings:
+    """Settings that name no branch, with the one that is given."""
+    return settings.model_copy(update={"branch": branch}) if branch and settings.branch is None else settings
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def read_bytes(path: Path, *, limit: int, kind: str) -> bytes:
         problem = f"the file has {_size(size)}, and no {kind} is larger than {_size(limit)}"
         raise Rejected([Fault("input", "", problem, "remove it, or put it outside the conf root")])
     if not path.is_file():
-        raise Rejected([Fault("input", "", "it is no regular file", "remove it")])
+        raise Rejected([Fault("input", "", "it is not a regular file", "remove it")])
     return path.read_bytes()
 
 

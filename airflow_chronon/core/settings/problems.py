@@ -63,7 +63,7 @@ def _problem(model: type[BaseModel], detail: Any) -> Problem:
     if kind == "missing":
         return Problem(path, f"the key {path[-1]!r} is missing", f"add {path[-1]}")
     if kind == "invalid_key":
-        return Problem(path, f"the key {path[-1]!r} is no text", "write a key by its name")
+        return Problem(path, f"the key {path[-1]!r} is not text", "write a key by its name")
     is_secret = not _SECRET.isdisjoint(path)
     shown = "an empty value" if detail["input"] is None else "this value" if is_secret else repr(detail["input"])
     return Problem(path, f"{shown[:200]} is not allowed", _remedy(detail))
