@@ -10,30 +10,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from airflow_chronon.conf_root.branches import with_branch
-from airflow_chronon.conf_root.root import ConfRoot, read_conf_root
+from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
 from airflow_chronon.core.describe.description import Neighbours
 from airflow_chronon.core.describe.page import plan_page
 from airflow_chronon.core.plan.activation import is_active, seen_plan
-from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
 from airflow_chronon.core.plan.history import JournalEntry
 from airflow_chronon.core.plan.manifest import plan_of_manifest
+from airflow_chronon.deployment import Deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
-from airflow_chronon.state.folder import StateFolder, open_state
 from airflow_chronon.state.orphaned_files import conf_file, forget_files
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
-
-    from airflow_chronon.airflow.config import Deployment
 
 
 class ImportErrors(Exception):
@@ -108,7 +103,7 @@ def _built(
     journal: Mapping[str, JournalEntry] = {}
     if any(plan.starts_when_seen for plan in chosen):
         try:
-            journal = _state_of(found, root).journal()
+            journal = found.open_state(root).journal()
         except ChrononError as error:
             bad.append(RejectedConf("state folder", found.state_root, (error.fault,)))
             # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
@@ -125,10 +120,6 @@ def _built(
             bad.append(_not_built(error, key=plan.key, file=plan.file))
 
 
-def _state_of(found: Deployment, root: ConfRoot) -> StateFolder:
-    return open_state(found.state_root, deployment=PlanDeployment(root.branch, found.bundle))
-
-
 def _kept(
     found: Deployment, root: ConfRoot, good: frozenset[str], picked: _Picked, bad: list[RejectedConf]
 ) -> Iterator[DAG]:
@@ -143,7 +134,7 @@ def _kept(
     from airflow_chronon.airflow.timetables.fires import Fires
 
     try:
-        state = _state_of(found, root)
+        state = found.open_state(root)
         manifests = state.manifests() - good if picked.wanted is None else {picked.wanted}
         orphaned_files = found.orphaned_files / state.prefix  # other branches keep theirs beside it
         if picked.wanted is not None and orphaned_files.is_dir():
@@ -175,11 +166,10 @@ def _not_built(error: Exception, *, key: str, file: str) -> RejectedConf:
 
 
 def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, ConfRoot]:
-    from airflow_chronon.airflow.config import find_deployment
+    from airflow_chronon.airflow.config import deployment_of
 
-    found = find_deployment(near=near, conf_root=conf_root)
-    root = read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
-    return found, with_branch(root, bundle=found.bundle, state_root=found.state_root)
+    found = deployment_of(near=near, conf_root=conf_root)
+    return found, found.with_branch(found.read_root())
 
 
 def _asked_dag() -> str | None:

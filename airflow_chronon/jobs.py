@@ -30,7 +30,6 @@ from airflow_chronon.airflow_api.login import find_login, not_configured
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.conf_root.jobs import replace_file
-from airflow_chronon.conf_root.root import DEFAULT_ROOT, ROOT_VARIABLE, read_conf_root
 from airflow_chronon.conf_root.selection import select_job
 from airflow_chronon.conf_root.settings import cannot_read
 from airflow_chronon.core.calendar.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
@@ -41,6 +40,7 @@ from airflow_chronon.core.schedules.request import asked_window
 from airflow_chronon.core.settings.environment import given_texts
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.settings.yaml import StrictText
+from airflow_chronon.deployment import find_deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 #: An instant: a datetime, a naive one being UTC, or ISO-8601 text.
@@ -220,14 +220,13 @@ def get_job(
         problem = f"get_job({name!r}, root={root!r}) names no job"
         raise ChrononError(Fault("H19", "", problem, 'write get_job("team.name")'))
     given = os.environ if environ is None else environ
-    place = Path(root or given.get(ROOT_VARIABLE) or DEFAULT_ROOT)
-    found = read_conf_root(place, environ=given, branch=given.get("AIRFLOW__CHRONON__BRANCH"))
+    found = find_deployment(environ=given, conf_root=root).read_root()
     plan = select_job(found, name)
     return Job(
         plan.family.removeprefix("job/"),
         plan.key,
         plan.dag_id,
-        place / plan.file,
+        found.path / plan.file,
         found.settings,
         found.branch,
         given,

@@ -11,12 +11,12 @@ from typing import Any
 
 from airflow_chronon.catalogs.newest import NoSuchColumn, newest_in_file
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.partitions.listing import TableListing, TableState
+from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, TableState
 from airflow_chronon.core.waits.catalog import ExpressionValue
 from airflow_chronon.errors import CatalogError, ChrononError, Fault
 from airflow_chronon.extras import optional
 from airflow_chronon.storage.files import LocalStorage, Storage, StoredFile, open_storage
-from airflow_chronon.storage.layout import LandedWhen, is_data_file, listing_of
+from airflow_chronon.storage.layout import is_data_file, listing_of
 
 _READERS = 8  # footers are read side by side: in an object store each is a round trip
 

@@ -6,7 +6,7 @@ import os
 
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.confs.plan import Plan
-from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.readiness import check_shape
 
 

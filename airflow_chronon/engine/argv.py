@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from string import Formatter
 
+from airflow_chronon.core.settings.runners import placeholder_fault
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobRefused, Rejected
 
@@ -23,25 +24,12 @@ _MODES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "upload_to_kv": ("upload-to-kv", ("--ds", "{partition}")),
     "metadata_upload": ("metadata-upload", ()),
 }
-_OF_WINDOW = frozenset({"start_ds", "end_ds", "partition"})
-PLACEHOLDERS = ("conf_path", "mode", "start_ds", "end_ds", "partition", "table", "name", "conf_type")
 
 
 def check_template(template: Sequence[str], *, field: str) -> None:
-    """Raises :class:`Rejected` with every placeholder that is not one of :data:`PLACEHOLDERS`, and every open brace."""
-    faults = []
-    for index, argument in enumerate(template):
-        try:
-            pieces = list(Formatter().parse(argument))
-        except ValueError as error:
-            faults.append(
-                Fault("settings", f"{field}[{index}]", f"{argument!r}: {error}", "write {{ and }} for braces")
-            )
-            continue
-        for _, name, specification, conversion in pieces:
-            if name is not None and (name not in PLACEHOLDERS or specification or conversion):
-                message = f"the placeholder {{{name}}} of {argument!r} is not known"
-                faults.append(Fault("settings", f"{field}[{index}]", message, f"use {', '.join(PLACEHOLDERS)}"))
+    """Raises :class:`Rejected` with every placeholder that is not known, and every open brace."""
+    found = [(index, placeholder_fault(argument)) for index, argument in enumerate(template)]
+    faults = [Fault("settings", f"{field}[{index}]", *fault) for index, fault in found if fault is not None]
     if faults:
         raise Rejected(faults)
 

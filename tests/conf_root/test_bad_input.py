@@ -105,7 +105,7 @@ class TestFiles:
 
     def test_what_is_no_regular_file_does_not_hang(self, command: Command, root: Path) -> None:
         os.mkfifo(root / BAD)
-        assert "no regular file" in only_fault(command, root)["message"]
+        assert "not a regular file" in only_fault(command, root)["message"]
 
     def test_files_without_rights(self, command: Command, root: Path, mocker: MockerFixture) -> None:
         (root / BAD).write_text("{}")
@@ -267,7 +267,7 @@ class TestRoots:
         else:
             (root / "chronon.yaml").symlink_to(root / "nowhere")
         answer = command("check", "--root", root, "--format", "json")
-        told = "it is no regular file" if kind == "a folder" else "cannot be read"
+        told = "it is not a regular file" if kind == "a folder" else "cannot be read"
         assert (answer.code, answer.json) == (1, {}) and told in answer.err
 
 
@@ -410,7 +410,7 @@ class TestOddPlaces:
     def test_a_settings_file_that_never_ends_is_refused(self, command: Command, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "chronon.yaml")
         answer = command("check", "--root", tmp_path)
-        assert answer.code == 1 and "it is no regular file" in answer.err
+        assert answer.code == 1 and "it is not a regular file" in answer.err
 
     @pytest.mark.parametrize("root", ["a" * 5000, "a\0b"], ids=["too long", "a NUL"])
     def test_a_root_that_is_no_path_is_one_sentence(self, command: Command, root: str) -> None:

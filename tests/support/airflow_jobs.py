@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from airflow_chronon.airflow import config as deployment
 from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import Instant, to_datetime
 from airflow_chronon.core.plan.facts import Deployment
@@ -15,6 +14,7 @@ from airflow_chronon.core.plan.history import Seen, journal_entry
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import StateFolder, open_state
 
 
@@ -35,7 +35,7 @@ def write_job(root: Path, name: str = "hourly", **document: Any) -> Path:
 
 def state_of(home: Path) -> StateFolder:
     """The state folder of the deployment on the default branch, below an Airflow home."""
-    return open_state(str(home / "chronon_state"), deployment=Deployment("main", deployment.DEFAULT_BUNDLE))
+    return open_state(str(home / "chronon_state"), deployment=Deployment("main", DEFAULT_BUNDLE))
 
 
 def arm(state: StateFolder, *plans: Any, now: Instant, **seen: Any) -> None:

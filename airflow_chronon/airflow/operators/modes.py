@@ -25,7 +25,7 @@ from airflow_chronon.core.plan.grid_contract import contract_fault, contract_key
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
 from airflow_chronon.core.settings.environment import job_environment
-from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.readiness import check_shape, missing_ranges
 from airflow_chronon.engine.build import build_runner
 from airflow_chronon.engine.protocol import JobRequest

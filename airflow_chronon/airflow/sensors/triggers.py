@@ -27,7 +27,7 @@ from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
 from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnTimeout
-from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.dependencies import Wait, merged
 from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of
 from airflow_chronon.core.waits.serialization import dependency_from_json

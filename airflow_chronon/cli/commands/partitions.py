@@ -34,7 +34,7 @@ def partitions(options: argparse.Namespace) -> int:
     target = open_target(options)
     plan = target.need_scheduled(options.conf)
     now = int(time.time())
-    entry = find_state(target.root, options)[1].journal().get(plan.dag_id)
+    entry = find_state(target.root, options).journal().get(plan.dag_id)
     active = entry is not None or is_active(plan, entry)
     plan = seen_plan(plan, entry)
     asked = AskedIntervals(plan, plan.read_range(options.start_ds, options.end_ds or options.start_ds), now)

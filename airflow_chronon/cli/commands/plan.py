@@ -12,8 +12,7 @@ from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
 from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, show
 from airflow_chronon.cli.root import open_root
 from airflow_chronon.cli.server import AIRFLOW, need_server
-from airflow_chronon.cli.state import BUNDLE, DEFAULT_BUNDLE, STATE_ROOT, find_state, find_state_root
-from airflow_chronon.conf_root.branches import need_branch
+from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, deployment_of
 from airflow_chronon.conf_root.revisions import revision_of
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.plan.build import Confirmation
@@ -109,18 +108,18 @@ def _who() -> str:
 
 
 def _with_branch(root: ConfRoot, options: argparse.Namespace) -> ConfRoot:
-    return need_branch(root, bundle=options.bundle or DEFAULT_BUNDLE, state_root=find_state_root(options))
+    return deployment_of(options).need_branch(root)
 
 
 def _place(root: ConfRoot, options: argparse.Namespace) -> Place:
-    deployment, state = find_state(root, options)
-    print(f"branch {deployment.branch} in the DAG bundle {deployment.bundle}", file=sys.stderr)
-    return Place(root, deployment, state, find_state_root(options), need_server(options.airflow))
+    found = deployment_of(options)
+    print(f"branch {root.branch} in the DAG bundle {found.bundle}", file=sys.stderr)
+    return Place(root, found.owner(root), found.open_state(root), found.state_root, need_server(options.airflow))
 
 
 def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     """The deployments of a branch that is given up: one per bundle that Airflow or the state folder knows."""
-    branch, state_root, server = options.branch, find_state_root(options), need_server(options.airflow)
+    branch, state_root, server = options.branch, deployment_of(options).state_root, need_server(options.airflow)
     if branch in (root.branch, root.settings.default_branch):
         which = f"the branch that {root.path} deploys" if branch == root.branch else "the default branch"
         problem = f"{branch} is {which}"

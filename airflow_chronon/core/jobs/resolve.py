@@ -16,7 +16,8 @@ from airflow_chronon.core.confs.resolve import unforeseen
 from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import JobSchedule, schedule_faults
-from airflow_chronon.core.settings.model import ConfSettings, Pause, RunnerSettings, Settings
+from airflow_chronon.core.settings.model import ConfSettings, Pause, Settings
+from airflow_chronon.core.settings.runners import RunnerSection
 from airflow_chronon.errors import Fault, Rejected
 
 RUNNER = "command"  #: the kind of runner that starts jobs
@@ -158,7 +159,7 @@ def own_settings(document: JobDocument) -> ConfSettings:
     return ConfSettings.model_construct(**own)
 
 
-def _runner(runner: RunnerSettings, faults: list[Fault]) -> RunnerSettings:
+def _runner(runner: RunnerSection, faults: list[Fault]) -> RunnerSection:
     """A job is started by its own command: it has no conf that another kind of runner could read."""
     given = runner.model_dump(exclude_unset=True)
     kind, argv = given.get("kind", RUNNER), given.get("argv")
@@ -166,7 +167,7 @@ def _runner(runner: RunnerSettings, faults: list[Fault]) -> RunnerSettings:
         problem = f"a job cannot be started by the runner kind {kind!r}" if kind != RUNNER else "the job has no command"
         remedy = f'write runner: {{kind: {RUNNER}, argv: ["program", "--option", "value"]}}'
         faults.append(Fault("settings", "runner", problem, remedy))
-    return RunnerSettings.model_validate({**given, "kind": kind})
+    return RunnerSection.model_validate({**given, "kind": kind})
 
 
 def _schedule(job: Job, written: ScheduleDocument, settings: ConfSettings, faults: list[Fault]) -> JobSchedule | None:

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from airflow_chronon.core.settings.model import ConfSettings, Covers, Environment, OnTimeout, Settings, Unscheduled
-from airflow_chronon.core.settings.yaml import filled, read_settings
+from airflow_chronon.core.settings.variables import filled
+from airflow_chronon.core.settings.yaml import read_settings
 from airflow_chronon.errors import Rejected
 from tests.support.confs import events, faults_of, group_by, plan_of, staging_query
 
@@ -110,7 +111,7 @@ class TestBadFiles:
                 "line 1, task_defaults.on_failure_callback: 'foo'",
                 "package.module.function",
             ),
-            ("5: x", "line 1, [5]: the key 5 is no text", "by its name"),
+            ("5: x", "line 1, [5]: the key 5 is not text", "by its name"),
             ("catchup: true\ncatchup: false", "line 2, catchup: the key stands on line 1 too", "remove one"),
             ("branch: ${NOWHERE}", "line 1, branch: the environment has no NOWHERE", "set NOWHERE"),
             ("foo", "line 1: 'foo' is not allowed", "keys and values"),
