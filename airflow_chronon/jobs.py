@@ -29,7 +29,7 @@ from airflow_chronon.airflow_api.job_runs import start_run
 from airflow_chronon.airflow_api.login import find_login, not_configured
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import RunRecord
-from airflow_chronon.conf_root.jobs import replace_file
+from airflow_chronon.conf_root.jobs import replace_job_file
 from airflow_chronon.conf_root.selection import select_job
 from airflow_chronon.conf_root.settings import cannot_read
 from airflow_chronon.core.calendar.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
@@ -196,7 +196,7 @@ class Job:
         if after.document.schedule != wanted or {**after.text.raw, "schedule": None} != others:
             raise _cannot_edit(self.key)
         try:
-            replace_file(self.path, text.encode())
+            replace_job_file(self.path, text.encode())
         except OSError as error:
             problem = f"the job file {self.path} cannot be written: {error.strerror or error}"
             remedy = "change it where its tree comes from, and deploy that"

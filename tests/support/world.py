@@ -79,6 +79,7 @@ class MemoryStateFiles:
     contents: dict[str, bytes] = field(default_factory=dict)
     before: Callable[[str], None] = lambda what: None
     place: str = "memory"
+    storage: object = None  #: in no folder that could be locked
 
     def names(self, folder: str) -> tuple[str, ...]:
         prefix = f"{folder.rstrip('/')}/" if folder else ""
