@@ -1,4 +1,4 @@
-# Everything a developer and CI need. Only Python 3.10 to 3.13 and make must be there.
+# Everything a developer and CI need. Only Python 3.11 to 3.14 and make must be there.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -45,9 +45,9 @@ compile:
 
 # Needs uv. The lists of exact versions hold hashes and name no index.
 lock:
-	uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate -o requirements.lock
-	uv pip compile requirements-compile.in --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	uv pip compile requirements-compile.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate -o requirements-compile.lock
 
 clean:

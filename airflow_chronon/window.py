@@ -10,7 +10,7 @@
     else:
         rows = table.where((table.event_ts >= window.start) & (table.event_ts < window.end))
 
-This module needs nothing but the standard library of Python 3.10, so that it can be copied to where the job runs.
+This module needs nothing but the standard library of Python 3.11, so that it can be copied to where the job runs.
 """
 
 from __future__ import annotations

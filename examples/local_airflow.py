@@ -23,7 +23,7 @@ from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Self
 
 import httpx
 from sessions import (
@@ -35,9 +35,6 @@ from sessions import (
     processes_of,
     start_session,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 HOST = "127.0.0.1"
 USER = "admin"
@@ -348,7 +345,7 @@ def _clean_environment() -> dict[str, str]:
 
 
 def _seconds(iso: str) -> float:
-    moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))
+    moment = datetime.fromisoformat(iso)
     return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
 
 

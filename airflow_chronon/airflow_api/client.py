@@ -332,8 +332,8 @@ def _backfill(item: Json) -> BackfillRecord:
 
 
 def _instant(text: str | None) -> Instant | None:
-    return None if text is None else from_datetime(datetime.fromisoformat(text.replace("Z", "+00:00")))
+    return None if text is None else from_datetime(datetime.fromisoformat(text))
 
 
 def _seconds(text: str | None) -> float | None:
-    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    return None if text is None else datetime.fromisoformat(text).timestamp()
