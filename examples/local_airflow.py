@@ -19,7 +19,7 @@ import sysconfig
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -346,7 +346,7 @@ def _clean_environment() -> dict[str, str]:
 
 def _seconds(iso: str) -> float:
     moment = datetime.fromisoformat(iso)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _tail(path: Path, *, lines: int) -> str:

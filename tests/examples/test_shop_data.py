@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -15,7 +15,7 @@ from pytest_mock import MockerFixture
 from examples.shop_data import DAILY_HISTORY, TABLES, land_newer, write_source_data
 from tests.support.shop_runs import ROOT
 
-NOW = datetime(2026, 6, 2, 12, 20, tzinfo=timezone.utc)
+NOW = datetime(2026, 6, 2, 12, 20, tzinfo=UTC)
 MIDNIGHT = NOW.replace(hour=0, minute=0)
 
 

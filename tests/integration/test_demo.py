@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ def test_it_says_what_is_late_when_its_time_is_over(small_demo: Demo) -> None:
 
 
 def test_what_is_expected_is_what_explain_says() -> None:
-    now = datetime(2026, 6, 3, 12, 30, tzinfo=timezone.utc)
+    now = datetime(2026, 6, 3, 12, 30, tzinfo=UTC)
     environment = {**os.environ, "CHRONON_WAREHOUSE": "unused"}
     expected = {
         item.name: item
@@ -90,7 +90,7 @@ def test_rejected_confs_and_jobs_are_no_partitions_to_wait_for(tmp_path: Path) -
     folder.mkdir(parents=True)
     (folder / "bad__1").write_text('{"metaData": {"name": "team.bad__1"}}')
     shutil.copytree(ROOT / "examples/hopsworks/jobs", tmp_path / "jobs")
-    now = datetime(2026, 6, 3, 12, 30, tzinfo=timezone.utc)
+    now = datetime(2026, 6, 3, 12, 30, tzinfo=UTC)
     expected = expected_partitions(root=tmp_path, now=now, environment=os.environ)
     assert (expected.partitions, expected.rejected) == ((), ("staging_query/team.bad__1",))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -160,7 +160,7 @@ class TestAnOutage:
     def test_with_catch_up_leaves_no_hole(self, jobs: JobLab, story: Story) -> None:
         # H9
         wait_until(lambda: set(story.missed) <= set(jobs.scheduled(ON)), timeout=60, why="the outage is caught up")
-        found = [datetime.strptime(each, KEY).replace(tzinfo=timezone.utc) for each in jobs.scheduled(ON)]
+        found = [datetime.strptime(each, KEY).replace(tzinfo=UTC) for each in jobs.scheduled(ON)]
         assert {later - earlier for earlier, later in pairwise(found)} == {MINUTE}
 
     def test_with_a_cap_keeps_the_newest(self, jobs: JobLab, story: Story) -> None:
@@ -172,7 +172,7 @@ class TestAnOutage:
 def test_a_version_bump_goes_on_after_the_old_versions_last_interval(jobs: JobLab, story: Story) -> None:
     # H8: a new job would have waited for its first fire after it was seen
     entry = jobs.state().journal()[jobs.dag_id(BUMPED, version=2)]
-    last = datetime.strptime(story.before[BUMPED][-1], KEY).replace(tzinfo=timezone.utc)
+    last = datetime.strptime(story.before[BUMPED][-1], KEY).replace(tzinfo=UTC)
     assert entry.active_since == (last + MINUTE).timestamp()
     found = wait_until(lambda: jobs.scheduled(BUMPED, version=2), timeout=60, why="the new version runs")
     assert found[0] >= story.missed[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from airflow_api import wait_until
@@ -103,14 +103,14 @@ def last_sunday() -> str:
 
 
 def label(instant: int, shape: str) -> str:
-    return datetime.fromtimestamp(instant, timezone.utc).strftime(shape)
+    return datetime.fromtimestamp(instant, UTC).strftime(shape)
 
 
 def missed(conf: Settings, start: int, bounds: Settings, *, before: str) -> list[str]:
     """The labels that a plain reader of the schedule expects: whole fires before the newest, skipped first, then capped."""
     is_weekly = conf is WEEKLY
     shape, interval, offset = ("%Y-%m-%d", DAY, 0) if is_weekly else ("%Y-%m-%d-%H-%M", 3 * HOUR, HOUR)
-    newest = int(datetime.strptime(before, shape).replace(tzinfo=timezone.utc).timestamp())
+    newest = int(datetime.strptime(before, shape).replace(tzinfo=UTC).timestamp())
     end = newest - 6 * DAY if is_weekly else newest  # the newest fire wrote seven days itself
     skip_to = bounds.get("skip_to_date")
     labels = [

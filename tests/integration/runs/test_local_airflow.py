@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -57,7 +57,7 @@ def test_a_run_is_triggered_with_params_and_its_log_is_read(real_airflow: RealAi
     (real_airflow.dags / "greeter.py").write_text(GREETER)
     api = real_airflow.api
     wait_until(lambda: api.dag("greeter"), timeout=60, why="the dropped file becomes a DAG")
-    run = api.trigger("greeter", params={"name": "Ada"}, logical_date=datetime(2026, 6, 1, tzinfo=timezone.utc))
+    run = api.trigger("greeter", params={"name": "Ada"}, logical_date=datetime(2026, 6, 1, tzinfo=UTC))
     wait_until(lambda: api.run("greeter", run.run_id).state == "success", timeout=90, why="the run succeeds")
     (task,) = api.tasks("greeter", run.run_id)
     assert "good day, Ada" in api.log_text(task)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from airflow_api import ApiError, DagRun
@@ -18,7 +18,7 @@ WINDOW_VARIABLES = ("_START_TIME=", "_END_TIME=", "_LOGICAL_DATE=", "CHRONON_PAR
 
 
 def _day(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")

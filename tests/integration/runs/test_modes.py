@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from airflow_api import DagRun, wait_until
@@ -107,7 +107,7 @@ def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> N
     for run, end in ((fails, "fails"), (skips, "is skipped")):
         (said,) = (line for line in modes.log(run, "wait.modes.never_lands") if "time is up" in line)
         assert f"the run {end}: modes.never_lands is not there yet" in said
-        deadline = datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=timezone.utc)
+        deadline = datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=UTC)
         assert deadline < back  # a restart begins no new one
     for run, mode in ((backfill, "backfill"), (upload, "upload")):
         assert set(api.task_states(run).values()) == {"success"}

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -128,7 +128,7 @@ def _since(outage: Outage, deployment: Deployment, conf: CompiledConf) -> list[s
 
 
 def _next(label: str) -> str:
-    return f"{datetime.strptime(label, LABEL).replace(tzinfo=timezone.utc) + MINUTE:{LABEL}}"
+    return f"{datetime.strptime(label, LABEL).replace(tzinfo=UTC) + MINUTE:{LABEL}}"
 
 
 def _answer(deployment: Deployment, *arguments: str, code: int = 0) -> Any:

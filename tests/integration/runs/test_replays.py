@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from airflow_api import wait_until
@@ -13,7 +13,7 @@ from tests.support.integration.deployment import Deployment
 
 REPLAYED = staging_query("replays.daily")
 WAITING = staging_query("replays.waiting", reads="replays.never_lands")
-FIRST, LAST = datetime(2026, 6, 1, tzinfo=timezone.utc), datetime(2026, 6, 3, tzinfo=timezone.utc)
+FIRST, LAST = datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 3, tzinfo=UTC)
 LABELS = ["2026-06-01", "2026-06-02", "2026-06-03"]
 
 

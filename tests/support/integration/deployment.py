@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from airflow_api import ApiError, DagRun, Json, TaskInstance, wait_until
 
@@ -23,7 +23,7 @@ catalog: {kind: filesystem, root: "${CHRONON_WAREHOUSE}"}
 
 
 def utc_now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 def midnight(*, days_ago: int) -> datetime:
