@@ -29,11 +29,11 @@ import httpx
 from sessions import (
     end_processes,
     end_sessions,
-    exit_on_sigterm,
     hold_signals,
     processes_marked,
     processes_of,
     start_session,
+    stopped_by_signals,
 )
 
 HOST = "127.0.0.1"
@@ -123,7 +123,7 @@ class LocalAirflow:
         self.environment |= dict(settings or {})
 
     def __enter__(self) -> Self:
-        self._signals.enter_context(exit_on_sigterm())
+        self._signals.enter_context(stopped_by_signals())
         try:
             self.start()
         except BaseException:

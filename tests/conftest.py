@@ -14,7 +14,8 @@ from local_airflow import MARK
 from sessions import end_processes
 from xdist.scheduler import LoadScopeScheduling
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.support.checkout import ROOT
+
 USE_THE_COMPILER = ("tests/engine/test_argv.py", "tests/examples/test_compiled_output.py")
 
 

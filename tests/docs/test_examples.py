@@ -14,9 +14,9 @@ import yaml
 
 from airflow_chronon.cli.main import main
 from airflow_chronon.core.settings.yaml import read_settings
+from tests.support.checkout import ROOT
 from tests.support.jobs import plan_of
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _BLOCK = re.compile(r"^```(?P<language>console|yaml|python)\n(?P<text>.*?)^```$", re.S | re.M)
 _LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#]+)\)")

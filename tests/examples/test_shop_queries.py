@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
+from shop_data import CUSTOMERS, VISITS_PER_DAY, write_source_data
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, from_datetime
-from examples.shop_data import CUSTOMERS, VISITS_PER_DAY, write_source_data
 from tests.support.shop_runs import Row, StagingQuery, land, run, staging_queries
 
 NOW = datetime(2026, 6, 2, 12, 20, tzinfo=UTC)

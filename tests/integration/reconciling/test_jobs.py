@@ -19,6 +19,8 @@ from tests.support.integration.deployment import utc_now
 from tests.support.integration.job_lab import JobLab
 from tests.support.integration.real_airflow import RealAirflow
 
+pytestmark = pytest.mark.soak
+
 MINUTE = timedelta(minutes=1)
 KEY = "%Y-%m-%dT%H:%M:00Z"
 EVERY_MINUTE = {"cron_expression": "* * * * *"}

@@ -12,6 +12,8 @@ from airflow_chronon.core.calendar.instants import DAY, HOUR, iso
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
 
+pytestmark = pytest.mark.soak
+
 Settings = dict[str, object]
 TODAY = int(time.time()) // DAY * DAY
 THREE_HOURLY: Settings = {"schedule": "15 1-22/3 * * *", "interval": "3h", "offset": "1h"}

@@ -13,6 +13,8 @@ from tests.support.command_line import Answer
 from tests.support.confs import dependency
 from tests.support.integration.replay_lab import Lab, unscheduled
 
+pytestmark = pytest.mark.soak
+
 Cli = Callable[..., Answer]
 
 CLOSED = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)

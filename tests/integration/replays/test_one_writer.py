@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from airflow_api import wait_until
 
 from tests.support.confs import staging_query
 from tests.support.integration.replay_lab import Lab, unscheduled
+
+pytestmark = pytest.mark.soak
 
 
 def hour(ago: int) -> str:

@@ -11,6 +11,8 @@ from airflow_api import ApiError, DagRun
 from tests.support.integration.compiled_confs import LAND, CompiledConf, shell, staging_query
 from tests.support.integration.deployment import Deployment, utc_now
 
+pytestmark = pytest.mark.soak
+
 REPORT = "env | grep -E '^(CHRONON|HOPS)_' | sort\n" + LAND
 DAILY = staging_query("manual.daily", reads="manual.raw", airflow={"runner": shell(REPORT)})
 THREE_HOURS = staging_query("manual.blocks", every=180)

@@ -13,6 +13,8 @@ from local_airflow import Component
 from tests.support.integration.compiled_confs import LAND, CompiledConf, group_by, shell, staging_query
 from tests.support.integration.deployment import Deployment, day_label, midnight, utc_now
 
+pytestmark = pytest.mark.soak
+
 MIDNIGHT = "0 0 * * *"
 TWO_DAYS = {"start_date": day_label(days_ago=4), "end_date": day_label(days_ago=3), "catchup": True}
 #: Fires at the end of the second of the two days.
@@ -82,7 +84,6 @@ def _run(deployment: Deployment, conf: CompiledConf, *, days_ago: int) -> tuple[
     return run, deployment.real.api.task_states(run)
 
 
-@pytest.mark.soak
 def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> None:
     modes, api = held.deployment, held.deployment.real.api
     confs = (held.backfill_later, held.upload_later, TIMES_OUT, GIVES_UP)

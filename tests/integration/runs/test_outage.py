@@ -17,6 +17,8 @@ from local_airflow import Component
 from tests.support.integration.compiled_confs import CompiledConf, staging_query
 from tests.support.integration.deployment import Deployment, day_label, midnight, utc_now
 
+pytestmark = pytest.mark.soak
+
 MINUTE = timedelta(minutes=1)
 LABEL = "%Y-%m-%d-%H-%M"
 

@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_api import ApiError, DagRun, Json, TaskInstance, wait_until
 
+from tests.support.checkout import ROOT
 from tests.support.integration.compiled_confs import CompiledConf
-from tests.support.integration.real_airflow import ROOT, RealAirflow
+from tests.support.integration.real_airflow import RealAirflow
 
 ENDED = ("success", "failed")
 SETTINGS = """
