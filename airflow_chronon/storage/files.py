@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, BinaryIO, NoReturn, Protocol, cast
 
 from airflow_chronon.errors import CatalogError, Fault
@@ -122,9 +123,11 @@ class LocalStorage:
     def _folder(self, table: str) -> str | None:
         folder = self.root / check_table_name(table)
         with _reading(str(folder)):
-            if not folder.exists():
+            try:
+                mode = folder.stat().st_mode  # `exists` takes what may not be read for missing, from Python 3.14 on
+            except (FileNotFoundError, NotADirectoryError):
                 return None
-            if not folder.is_dir():
+            if not S_ISDIR(mode):
                 _not_a_folder(str(folder))
         return str(folder)
 
