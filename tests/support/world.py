@@ -245,3 +245,11 @@ def deployed(*confs: Conf | Job | RejectedConf, **settings: object) -> World:
     world.deploy(*confs, **settings)
     world.pending_ranges()
     return world
+
+
+def go_on(world: World, *, rounds: int = 8) -> None:
+    """Let backfills end and the reconciler come again."""
+    for _ in range(rounds):
+        world.reconcile()
+        world.finish()
+        world.airflow.backfill_records = [replace(each, completed=world.now) for each in world.airflow.backfill_records]
