@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# what runs on PostgreSQL too
+ON_A_DATABASE := $(addprefix tests/integration/,runs replays reconciling test_story.py)
 
-.PHONY: venv demo test check lint soak bench compile lock clean
+.PHONY: venv demo test check lint soak versions bench compile lock clean
 
 venv: $(VENV)/.installed
 
@@ -30,8 +32,13 @@ check: lint
 	$(MAKE) test
 
 soak: venv
-	$(BIN)/python -m pytest -m soak $(ARGS)
-	CHRONON_TEST_DATABASE=postgresql $(MAKE) test ARGS="tests/integration $(ARGS)"
+	$(BIN)/python -m pytest -m soak -n $(WORKERS) $(ARGS)
+	CHRONON_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) $(ON_A_DATABASE) $(ARGS)
+	$(MAKE) versions
+
+# The unit tests on the oldest and the newest Python that are there, and on both Airflows.
+versions:
+	$(PYTHON) tests/versions.py $(PAIRS)
 
 bench: venv
 	$(BIN)/python bench/dags.py
@@ -51,4 +58,4 @@ lock:
 	  --no-header --no-annotate -o requirements-compile.lock
 
 clean:
-	rm -rf $(VENV) .venv-compile .demo
+	rm -rf $(VENV) .venvs .venv-compile .demo

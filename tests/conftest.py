@@ -22,7 +22,15 @@ USE_THE_COMPILER = ("tests/engine/test_argv.py", "tests/examples/test_compiled_o
 #: Those that take longest begin first, so that no worker is left alone with one at the end.
 LONGEST_FIRST = tuple(
     f"tests/integration/{name}"
-    for name in ("reconciling", "runs", "test_compose.py", "replays", "test_demo.py", "test_postgres.py")
+    for name in (
+        "reconciling",
+        "runs",
+        "replays",
+        "test_demo.py",
+        "test_story.py",
+        "test_compose.py",
+        "test_postgres.py",
+    )
 )
 
 
