@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
@@ -252,7 +252,9 @@ class AirflowApi:
         return dict(answer.json()) if answer.content else {}
 
 
-def wait_until(condition: Callable[[], Answer], *, timeout: float, why: str, every: float = 0.5) -> Answer:
+def wait_until(
+    condition: Callable[[], Answer | Literal[False] | None], *, timeout: float, why: str, every: float = 0.5
+) -> Answer:
     """Ask ``condition`` until its answer is true, and return that answer.
 
     After ``timeout`` seconds it raises :class:`TimeoutError` with ``why`` (what was waited for) and the last answer

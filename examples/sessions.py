@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 
 @contextlib.contextmanager
@@ -65,8 +65,8 @@ def stopped_by_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        for replaced, handler in previous.items():
+            signal.signal(replaced, handler)
 
 
 def start_session(command: Sequence[str], *, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:

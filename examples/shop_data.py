@@ -19,8 +19,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, from_datetime, parse_instant, to_datetime
 from airflow_chronon.core.partitions.grid import PartitionGrid

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -22,7 +23,7 @@ _BLOCK = re.compile(r"^```(?P<language>console|yaml|python)\n(?P<text>.*?)^```$"
 _LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#]+)\)")
 
 
-def _blocks(language: str) -> list[object]:
+def _blocks(language: str) -> list[Any]:
     found = []
     for page in PAGES:
         for number, match in enumerate(_BLOCK.finditer(page.read_text())):

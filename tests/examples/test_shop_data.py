@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
 import pytest
 from pytest_mock import MockerFixture
 from shop_data import DAILY_HISTORY, TABLES, land_newer, write_source_data

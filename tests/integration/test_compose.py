@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft201909Validator  # type: ignore[import-untyped]
+from jsonschema import Draft201909Validator
 
 from tests.support.checkout import ROOT
 from tests.support.integration.compose_file import AIRFLOW_SERVICES, FILE, VARIABLE, services

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.runs.backfill import Replay, Selection, select_starts, with_upstream
+from airflow_chronon.core.runs.backfill import ConfReplay, Replay, Selection, select_starts, with_upstream
 from airflow_chronon.core.runs.states import PartitionRow, State
 from airflow_chronon.errors import ChrononError
 from tests.support.confs import Document, at, dependency, entities, group_by, join, judge, plan_of, query, staging_query
@@ -28,7 +28,7 @@ def upstream(documents: list[Document], target: str, labels: list[str], landed: 
     """The replays for labels of a conf, in order, by name."""
     plans = {v.conf.key: v for v in judge(*documents).values() if isinstance(v, ConfPlan)}
     plan = next(plan for key, plan in plans.items() if key.name == target)
-    wanted = Replay(plan, tuple(plan.spec.start_of(label) for label in labels))
+    wanted = ConfReplay(plan, tuple(plan.spec.start_of(label) for label in labels))
     found = with_upstream(wanted, plans, landed, now=NOW)
     return [(replay.plan.conf.key.name, list(replay.labels)) for replay in found]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from airflow_api import ApiError, wait_until
@@ -104,7 +105,7 @@ def _happen(jobs: JobLab, story: Story) -> None:
     jobs.wait_for_told(ONE_BY_ONE, 3, timeout=400)  # what is stopped with the scheduler would fail
     for name in (AGAIN, PAST, LIMITED):
         wait_until(
-            lambda name=name: not any(api.runs(jobs.dag_id(name), state=state) for state in ("queued", "running")),  # type: ignore[misc]
+            lambda name=name: not any(api.runs(jobs.dag_id(name), state=state) for state in ("queued", "running")),
             timeout=400,
             why=f"the runs of {name} have ended",
         )
@@ -269,7 +270,7 @@ def test_three_retries_and_two_reruns_share_one_logical_date_and_one_window(jobs
 class TestByHand:
     """H5 to H7."""
 
-    def command(self, jobs: JobLab, *arguments: str) -> dict[str, str]:
+    def command(self, jobs: JobLab, *arguments: str) -> dict[str, Any]:
         before = len(jobs.told(SHOWN))
         done = jobs.here.command("run", "etl.shown", "--root", str(jobs.here.root), *arguments)
         assert done.returncode == 0, done.stdout + done.stderr

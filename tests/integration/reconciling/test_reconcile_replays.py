@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from airflow_api import wait_until
@@ -14,7 +15,7 @@ from tests.support.integration.reconcile_lab import Deployment
 
 pytestmark = pytest.mark.soak
 
-Settings = dict[str, object]
+Settings = dict[str, Any]
 TODAY = int(time.time()) // DAY * DAY
 THREE_HOURLY: Settings = {"schedule": "15 1-22/3 * * *", "interval": "3h", "offset": "1h"}
 WEEKLY: Settings = {"schedule": "0 6 * * MON"}

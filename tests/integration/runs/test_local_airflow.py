@@ -10,7 +10,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
 from airflow_api import ApiError, wait_until
 from local_airflow import HOST, MARK, USER, AirflowNotRunning, Component, LocalAirflow

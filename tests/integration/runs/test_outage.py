@@ -137,7 +137,7 @@ def _answer(deployment: Deployment, *arguments: str, code: int = 0) -> Any:
     """The JSON that a command prints, without what Airflow says of itself before it."""
     done = deployment.real.server.run(*arguments)
     assert done.returncode == code, done.stdout + done.stderr
-    return json.loads(done.stdout[JSON.search(done.stdout).start() :])  # type: ignore[union-attr]
+    return json.loads(done.stdout[JSON.search(done.stdout).start() :])
 
 
 def test_airflow_lists_the_provider_and_its_plugin(deployment: Deployment, down: Outage) -> None:
