@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from airflow_chronon.errors import ChrononError, Rejected
 from airflow_chronon.jobs import Job, get_job
 from tests.support.confs import at
 
-UTC = timezone.utc
+UTC = UTC
 TEXT = """\
 # keep me
 version: 2

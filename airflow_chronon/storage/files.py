@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, BinaryIO, Protocol, cast
 
 from airflow_chronon.extras import missing_extra, optional
@@ -155,9 +156,11 @@ class LocalStorage:
     def _folder(self, folder: str) -> str | None:
         place = self.root / folder
         with _guarded("list", place):
-            if not place.exists():
+            try:
+                mode = place.stat().st_mode  # `exists` takes what may not be read for missing, from Python 3.14 on
+            except (FileNotFoundError, NotADirectoryError):
                 return None
-            if not place.is_dir():
+            if not S_ISDIR(mode):
                 raise NotADirectoryError("it is a file")
         return str(place)
 

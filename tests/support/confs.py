@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow_chronon.core.confs.conf import Conf, ConfKey
@@ -23,7 +23,7 @@ _UNITS = {"h": 0, "d": 1, "m": 2}
 
 def at(text: str) -> int:
     """The instant of ``2026-06-01`` or ``2026-06-01 04:15``."""
-    return int(datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp())
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 
 def window(text: str | None) -> Document | None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,10 +37,10 @@ class Killed(BaseException):
     """The reconciler dies here, as from SIGKILL: nothing may catch it."""
 
 
-def conf(name: str, *, conf_type: ConfType = ConfType.STAGING_QUERY, **of: object) -> Conf:
+def conf(name: str, *, conf_type: ConfType = ConfType.STAGING_QUERY, **of: Any) -> Conf:
     """A readable conf named ``team.name__version``: a staging query, or a GroupBy."""
     build = staging_query if conf_type is ConfType.STAGING_QUERY else group_by
-    raw: Document = build(name, **of)  # type: ignore[operator]
+    raw: Document = build(name, **of)
     key = ConfKey(conf_type, name)
     folder = "staging_queries" if conf_type is ConfType.STAGING_QUERY else "group_bys"
     return Conf(key, read_document(conf_type, raw), raw, f"compiled/{folder}/{name.replace('.', '/', 1)}")
@@ -115,7 +116,7 @@ class World:
     def state(self, branch: str = "main") -> StateFolder:
         return StateFolder(self.files, f"{BUNDLE}/{branch}/")
 
-    def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: object) -> None:
+    def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: Any) -> None:
         """Put another tree into the place of a branch's tree."""
         self.trees[branch] = tree(*confs, branch=branch, **settings)
 
@@ -240,9 +241,17 @@ BAD = [
 ]
 
 
-def deployed(*confs: Conf | Job | RejectedConf, **settings: object) -> World:
+def deployed(*confs: Conf | Job | RejectedConf, **settings: Any) -> World:
     """A world in which these are deployed and nothing is left to do."""
     world = World()
     world.deploy(*confs, **settings)
     world.pending_ranges()
     return world
+
+
+def go_on(world: World, *, rounds: int = 8) -> None:
+    """Let backfills end and the reconciler come again."""
+    for _ in range(rounds):
+        world.reconcile()
+        world.finish()
+        world.airflow.backfill_records = [replace(each, completed=world.now) for each in world.airflow.backfill_records]

@@ -132,7 +132,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 observation = await asyncio.wait_for(anext(observations), seconds)
             except StopAsyncIteration:
                 return
-            except asyncio.TimeoutError:  # before 3.11 no TimeoutError
+            except TimeoutError:
                 yield self._out_of_time(said)
                 return
             try:

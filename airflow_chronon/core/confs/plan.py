@@ -23,7 +23,7 @@ from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 if TYPE_CHECKING:
-    from typing_extensions import Self  # typing has it from Python 3.11
+    from typing import Self  # typing has it from Python 3.11
 
 
 @dataclass(frozen=True, kw_only=True)

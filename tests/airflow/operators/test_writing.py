@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +31,7 @@ from tests.support.confs import at, plan_of, staging_query
 PLAN = plan_of(staging_query("t.s.x__1", schedule="@never", interval="1h"))
 DAG = PLAN.dag_id
 KEY = "2026-06-01-03-00"
-STARTED = datetime(2026, 6, 2, tzinfo=timezone.utc)
+STARTED = datetime(2026, 6, 2, tzinfo=UTC)
 
 
 def work(plan: ConfPlan = PLAN) -> ChrononOperator:

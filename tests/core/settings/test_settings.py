@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -148,8 +149,8 @@ class TestBadFiles:
 
 class TestWhatHolds:
     @staticmethod
-    def settings_of(yaml: str, own: object = None, **meta: object) -> ConfSettings:
-        custom = {} if own is None else {"customJson": json.dumps({"airflow": own})}
+    def settings_of(yaml: str, own: object = None, **meta: Any) -> ConfSettings:
+        custom: dict[str, Any] = {} if own is None else {"customJson": json.dumps({"airflow": own})}
         return plan_of(group_by("checkout.a.b__1", **meta, **custom), settings=read_settings(yaml)).settings
 
     def test_a_confs_own_settings_are_read_from_its_custom_json(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -130,7 +131,9 @@ class TestStagingQueryRanges:  # C16, C17
         assert wait["labels"] == [f"2026/06/10 {hour:02d}" for hour in (0, 6, 12, 18)]
 
     def test_the_column_is_the_confs_then_the_teams_then_ds(self) -> None:  # C7
-        team = {"common": {"spark.chronon.partition.column": "part_dt", "spark.chronon.partition.format": "yyyyMMdd"}}
+        team: dict[str, Any] = {
+            "common": {"spark.chronon.partition.column": "part_dt", "spark.chronon.partition.format": "yyyyMMdd"}
+        }
         plan = plan_of(
             staging_query(dependencies=[dependency("data.x"), dependency("data.y", partitionColumn="dt")], **team)
         )
@@ -251,7 +254,7 @@ class TestGroupByRanges:  # C16
 class TestLookbackPolicy:  # C17
     PRODUCER = staging_query("t.s.made__1")
 
-    def policies(self, settings: Settings, **meta: object) -> dict[str, Lookback]:
+    def policies(self, settings: Settings, **meta: Any) -> dict[str, Lookback]:
         sources = [dependency("ns.t_s_made__1", start="3d"), dependency("data.x", start="3d")]
         plan = plan_of(staging_query(dependencies=sources, **meta), self.PRODUCER, settings=settings)
         waits = plan.waits(plan.schedule.replay(plan.schedule.partition(at("2026-06-10"))))
