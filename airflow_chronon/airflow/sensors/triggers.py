@@ -23,12 +23,11 @@ from airflow_chronon.airflow.sensors.writers import TableOutlook
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
 from airflow_chronon.core.describe.format import format_run, format_wait
-from airflow_chronon.core.runs.partitions_request import requested_run
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
 from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnNever, OnTimeout
-from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.dependencies import Wait, merged
 from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of
 from airflow_chronon.core.waits.readiness import Hopeless
@@ -58,7 +57,7 @@ class _RunTrigger(BaseTrigger):
 
     def _run(self) -> Run | None:
         """The run that is asked for. Raises ``ChrononError`` for one that contradicts itself."""
-        return requested_run(request_of_fields(self._request_fields()), self._runs(), now=now())
+        return self._runs().requested(request_of_fields(self._request_fields()), now=now())
 
     def _failed(self, text: str) -> TriggerEvent:
         """The task goes on to a worker and fails there: only there Airflow calls what is to be called on a failure."""
@@ -169,7 +168,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 observation = await asyncio.wait_for(anext(observations), seconds)
             except StopAsyncIteration:
                 return
-            except asyncio.TimeoutError:  # before 3.11 no TimeoutError
+            except TimeoutError:
                 yield self._out_of_time(said)
                 return
             try:

@@ -53,6 +53,7 @@ class TableWriter:
     dag_id: str
     mode: Mode
     schedule: RunSchedule | None  #: None: it cannot be told, as of a conf that is rejected
+    is_in_a_cycle: bool = False  #: it reads what the reader writes: it cannot begin before someone gives it a partition
 
     @property
     def is_known(self) -> bool:
@@ -112,6 +113,7 @@ class Forecast:
     start: Instant
     key: str = ""  #: its label as the writer writes it; empty where its schedule cannot be told
     is_before_first: bool = False  #: it lies before all scheduled runs of its writer: the table begins later
+    is_in_a_cycle: bool = False
     note: str = ""
 
 
@@ -134,7 +136,7 @@ def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now
     """
     schedule = writer.schedule
     key = "" if schedule is None else schedule.label(start)
-    found = Forecast(Outlook.TO_COME, writer.dag_id, start, key)
+    found = Forecast(Outlook.TO_COME, writer.dag_id, start, key, is_in_a_cycle=writer.is_in_a_cycle)
     if schedule is None or not writer.is_known:
         return replace(found, note=f"{writer.dag_id} has no schedule here: it may be run by hand")
     if history.newest_end is None:

@@ -96,7 +96,9 @@ def _hopeless(wait: Wait, missing: Sequence[PartitionKey], forecasts: Forecasts)
         f"airflow-chronon backfill {dag_id} --start-ds {theirs[0].key} --end-ds {theirs[-1].key}"
         for dag_id, theirs in by_writer.items()
     ]
-    passes_over = all(each.is_before_first or each.outlook is Outlook.PASSED_OVER for each in found)
+    passes_over = all(
+        (each.is_before_first or each.outlook is Outlook.PASSED_OVER) and not each.is_in_a_cycle for each in found
+    )
     reason = f"no run of {', '.join(by_writer)} will write {wait.column}={_some(labels)} of {wait.table}"
     return Hopeless(labels, f"{reason} (C30): fill them with {' and '.join(commands)}", passes_over)
 

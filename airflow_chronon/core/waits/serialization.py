@@ -69,10 +69,12 @@ def dependency_from_json(data: Mapping[str, Any]) -> TableDependency:
 def writer_to_json(writer: TableWriter) -> Json:
     """Inverse of :func:`writer_from_json`."""
     schedule = None if writer.schedule is None else schedule_to_json(writer.schedule)
-    return {"dag_id": writer.dag_id, "mode": writer.mode.value, "schedule": schedule}
+    cycle = {"cycle": True} if writer.is_in_a_cycle else {}
+    return {"dag_id": writer.dag_id, "mode": writer.mode.value, "schedule": schedule, **cycle}
 
 
 def writer_from_json(data: Mapping[str, Any]) -> TableWriter:
     """Build a writer of a table from its JSON."""
     schedule = data.get("schedule")
-    return TableWriter(data["dag_id"], Mode(data["mode"]), None if schedule is None else schedule_from_json(schedule))
+    known = None if schedule is None else schedule_from_json(schedule)
+    return TableWriter(data["dag_id"], Mode(data["mode"]), known, data.get("cycle", False))
