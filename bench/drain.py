@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from airflow_api import AirflowApi, TaskInstance, wait_until
@@ -104,7 +104,7 @@ def running(load: Load) -> Iterator[AirflowApi]:
         dags, home = base / "dags", base / "home"
         root = dags / "chronon"
         root.mkdir(parents=True)
-        write(root, load, start=datetime.now(timezone.utc).replace(second=0, microsecond=0))
+        write(root, load, start=datetime.now(UTC).replace(second=0, microsecond=0))
         plans = read_conf_root(root, environ=os.environ).facts().plans.values()
         state = open_state(str(home / "chronon_state"), deployment=facts.Deployment("main", "dags-folder"))
         seen = Seen(int(time.time()))

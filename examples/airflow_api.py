@@ -7,13 +7,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 PAGE = 100  #: the server's own limit
 ANY = "~"  #: stands for every DAG or every run in a path
@@ -255,7 +252,9 @@ class AirflowApi:
         return dict(answer.json()) if answer.content else {}
 
 
-def wait_until(condition: Callable[[], Answer], *, timeout: float, why: str, every: float = 0.5) -> Answer:
+def wait_until(
+    condition: Callable[[], Answer | Literal[False] | None], *, timeout: float, why: str, every: float = 0.5
+) -> Answer:
     """Ask ``condition`` until its answer is true, and return that answer.
 
     After ``timeout`` seconds it raises :class:`TimeoutError` with ``why`` (what was waited for) and the last answer
@@ -289,7 +288,7 @@ def _text(moment: datetime | None) -> str | None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _run(item: Json) -> DagRun:

@@ -19,25 +19,22 @@ import sysconfig
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Self
 
 import httpx
 from sessions import (
     end_processes,
     end_sessions,
-    exit_on_sigterm,
     hold_signals,
     processes_marked,
     processes_of,
     start_session,
+    stopped_by_signals,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 HOST = "127.0.0.1"
 USER = "admin"
@@ -126,7 +123,7 @@ class LocalAirflow:
         self.environment |= dict(settings or {})
 
     def __enter__(self) -> Self:
-        self._signals.enter_context(exit_on_sigterm())
+        self._signals.enter_context(stopped_by_signals())
         try:
             self.start()
         except BaseException:
@@ -348,8 +345,8 @@ def _clean_environment() -> dict[str, str]:
 
 
 def _seconds(iso: str) -> float:
-    moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    moment = datetime.fromisoformat(iso)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _tail(path: Path, *, lines: int) -> str:

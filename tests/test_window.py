@@ -6,7 +6,7 @@ import ast
 import os
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,8 @@ from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.window import Window, WindowError, current_window
 
-NINE = datetime(2026, 6, 3, 9, tzinfo=timezone.utc)
-TEN = datetime(2026, 6, 3, 10, tzinfo=timezone.utc)
+NINE = datetime(2026, 6, 3, 9, tzinfo=UTC)
+TEN = datetime(2026, 6, 3, 10, tzinfo=UTC)
 
 
 def environ(start: str = "", end: str = "", logical_date: str = "", prefix: str = "HOPS") -> dict[str, str]:

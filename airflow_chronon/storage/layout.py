@@ -8,23 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 
 from airflow_chronon.core.partitions.labels import COLUMN_NAME, unescape_label
-from airflow_chronon.core.partitions.listing import TableListing, TableState
+from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, TableState
 from airflow_chronon.errors import CatalogError, Fault
 
 SUCCESS_FILE = "_SUCCESS"
 
 _PARTITION_FOLDER = re.compile(f"{COLUMN_NAME}=")
 _FOLDER_MARKER = "_$folder$"  # what Hadoop leaves in object stores for an empty folder
-
-
-class LandedWhen(Enum):
-    """What makes a partition count as landed."""
-
-    ANY_FILE = "any_file"  #: any data file, or its ``_SUCCESS``
-    SUCCESS_FILE = "success_file"  #: only a ``_SUCCESS``, its own or one of a partition folder above it
 
 
 def is_partition_folder(name: str) -> bool:

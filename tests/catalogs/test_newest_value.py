@@ -3,7 +3,7 @@
 # ruff: noqa: DTZ001  (columns without a zone are what these tests are about)
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -79,7 +79,7 @@ def test_a_file_that_is_gone_no_longer_counts(tmp_path: Path):
     catalog = FilesystemCatalog(str(tmp_path))
     catalog.newest_value("t", "ts")
     (tmp_path / "t" / "b.parquet").unlink()
-    assert catalog.newest_value("t", "ts") == int(NOON.replace(tzinfo=timezone.utc).timestamp())
+    assert catalog.newest_value("t", "ts") == int(NOON.replace(tzinfo=UTC).timestamp())
 
 
 def test_an_older_file_may_lack_the_column(root, parquet):

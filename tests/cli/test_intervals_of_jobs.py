@@ -144,7 +144,7 @@ class TestPartitions:
         ("arguments", "says"),
         [
             (("--start-ds", "2026-06-01T03:15Z"), "Use 2026-06-01T03:00:00Z or 2026-06-01T04:00:00Z"),
-            (("--start-ds", "soon"), "is no logical date"),
+            (("--start-ds", "soon"), "is not a logical date"),
             (("--start-ds", key(4), "--end-ds", key(3)), "is before start_ds"),
         ],
     )

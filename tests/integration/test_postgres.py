@@ -10,8 +10,11 @@ import pytest
 from airflow_api import AirflowApi, wait_until
 from local_airflow import HOST, USER, Component, LocalAirflow, free_port
 
-from tests.support.integration.compose_file import ROOT, environment
+from tests.support.checkout import ROOT
+from tests.support.integration.compose_file import environment
 from tests.support.integration.postgres_server import PostgresServer, postgres_server
+
+pytestmark = pytest.mark.soak
 
 DAG_FILE = """
 from datetime import datetime

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_chronon.core.calendar.instants import iso
 from airflow_chronon.core.calendar.quartz import read_cron
-from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job, read_job
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
 from airflow_chronon.core.schedules.base import CatchUp

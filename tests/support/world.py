@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,9 @@ from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.confs.plan import Plan, RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, read_job
-from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.core.plan.history import JournalEntry, as_seen
@@ -36,10 +37,10 @@ class Killed(BaseException):
     """The reconciler dies here, as from SIGKILL: nothing may catch it."""
 
 
-def conf(name: str, *, conf_type: ConfType = ConfType.STAGING_QUERY, **of: object) -> Conf:
+def conf(name: str, *, conf_type: ConfType = ConfType.STAGING_QUERY, **of: Any) -> Conf:
     """A readable conf named ``team.name__version``: a staging query, or a GroupBy."""
     build = staging_query if conf_type is ConfType.STAGING_QUERY else group_by
-    raw: Document = build(name, **of)  # type: ignore[operator]
+    raw: Document = build(name, **of)
     key = ConfKey(conf_type, name)
     folder = "staging_queries" if conf_type is ConfType.STAGING_QUERY else "group_bys"
     return Conf(key, read_document(conf_type, raw), raw, f"compiled/{folder}/{name.replace('.', '/', 1)}")
@@ -79,6 +80,7 @@ class MemoryStateFiles:
     contents: dict[str, bytes] = field(default_factory=dict)
     before: Callable[[str], None] = lambda what: None
     place: str = "memory"
+    storage: object = None  #: in no folder that could be locked
 
     def names(self, folder: str) -> tuple[str, ...]:
         prefix = f"{folder.rstrip('/')}/" if folder else ""
@@ -114,7 +116,7 @@ class World:
     def state(self, branch: str = "main") -> StateFolder:
         return StateFolder(self.files, f"{BUNDLE}/{branch}/")
 
-    def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: object) -> None:
+    def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: Any) -> None:
         """Put another tree into the place of a branch's tree."""
         self.trees[branch] = tree(*confs, branch=branch, **settings)
 
@@ -129,7 +131,7 @@ class World:
 
     def parse(self) -> None:
         """The dag processor reads every loader file: good confs, and the copies of those that are gone."""
-        produced: dict[str, tuple[GoodPlan, bool]] = {}
+        produced: dict[str, tuple[Plan, bool]] = {}
         journal: dict[str, JournalEntry] = {}
         for branch, root in self.trees.items():
             state, facts = self.state(branch), root.facts()
@@ -152,7 +154,7 @@ class World:
         self.firing = {
             dag_id
             for dag_id, (plan, fires) in produced.items()
-            if fires and plan.intervals is not None and plan.intervals.is_on
+            if fires and plan.schedule is not None and plan.schedule.is_on
         }
 
     firing: set[str] = field(default_factory=set)
@@ -239,9 +241,17 @@ BAD = [
 ]
 
 
-def deployed(*confs: Conf | Job | RejectedConf, **settings: object) -> World:
+def deployed(*confs: Conf | Job | RejectedConf, **settings: Any) -> World:
     """A world in which these are deployed and nothing is left to do."""
     world = World()
     world.deploy(*confs, **settings)
     world.pending_ranges()
     return world
+
+
+def go_on(world: World, *, rounds: int = 8) -> None:
+    """Let backfills end and the reconciler come again."""
+    for _ in range(rounds):
+        world.reconcile()
+        world.finish()
+        world.airflow.backfill_records = [replace(each, completed=world.now) for each in world.airflow.backfill_records]

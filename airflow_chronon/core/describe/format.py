@@ -53,3 +53,9 @@ def span(labels: Sequence[str]) -> str:
     if len(labels) <= 2:
         return ", ".join(labels)
     return f"{labels[0]} … {labels[-1]} ({len(labels)})"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -71,8 +71,8 @@ def manifest_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> Depl
     dumps, own = {} if dumps is None else dumps, plan.settings
     if id(own) not in dumps:
         dumps[id(own)] = own.model_dump(mode="json", include=set(ConfSettings.model_fields))
-    content = {
-        "document": plan.job.text.raw if isinstance(plan, JobPlan) else plan.conf.raw,
+    content: Json = {
+        "document": plan.document,
         "tags": list(plan.tags),
         "schedule": any_schedule_to_json(plan.intervals),
         "settings": dumps[id(own)],
@@ -109,13 +109,11 @@ def _conf_of_manifest(manifest: DeployedManifest) -> ConfPlan:
     conf_type, _, name = manifest.key.partition("/")
     key = ConfKey(ConfType(conf_type), name)
     conf = Conf(key, read_document(key.conf_type, content["document"]), content["document"], manifest.file)
-    runs = schedule_from_json(content["schedule"])
     return ConfPlan(
         conf=conf,
         dag_id=manifest.dag_id,
         tags=tuple(sorted({*content["tags"], OFF_TAG})),
-        spec=runs.spec,
-        runs=runs,
+        schedule=schedule_from_json(content["schedule"]),
         dependencies={
             Mode(mode): tuple(dependency_from_json(data) for data in found)
             for mode, found in content["dependencies"].items()

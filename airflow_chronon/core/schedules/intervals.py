@@ -159,7 +159,7 @@ class JobSchedule(Schedule[JobRun]):
             instant = parse_instant(cleaned)
         except ValueError:
             remedy = "write it like 2026-01-15T03:00:00Z, or a day"
-            raise _illegal_range(field, f"{text!r} is no logical date", remedy) from None
+            raise _illegal_range(field, f"{text!r} is not a logical date", remedy) from None
         if _DAY_TEXT.fullmatch(cleaned):
             return instant + DAY - 1 if field == "end_ds" else instant
         return self.run_of(instant).logical_date
@@ -218,7 +218,7 @@ class JobSchedule(Schedule[JobRun]):
         try:
             instant = parse_instant(key)
         except ValueError:
-            raise illegal_key(f"{key!r} is no logical date", "write it like 2026-01-15T03:00:00Z") from None
+            raise illegal_key(f"{key!r} is not a logical date", "write it like 2026-01-15T03:00:00Z") from None
         if iso(instant) != key:
             raise illegal_key(f"{key!r} is not how a logical date is written", f"write {iso(instant)}")
         fire = self.run_of(instant).fire

@@ -23,13 +23,18 @@ from airflow_chronon.core.confs.documents import (
     Source,
     Window,
 )
-from airflow_chronon.engine.local.refusals import refused
+from airflow_chronon.engine.local.computation import refused
 from airflow_chronon.engine.protocol import JobRequest
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-
-_ATTRIBUTES = {"joinSource": "join_source", "modelTransforms": "model_transforms"}
+#: The kinds of sources as confs spell them, and as attributes.
+_KINDS = {
+    "events": "events",
+    "entities": "entities",
+    "joinSource": "join_source",
+    "modelTransforms": "model_transforms",
+}
 
 
 class Operation(IntEnum):
@@ -94,7 +99,7 @@ class FeatureSource(Source):
     @property
     def kind(self) -> str:
         """The field of the conf that holds it."""
-        return next(name for name in ("events", "entities", "joinSource", "modelTransforms") if self._has(name))
+        return next(name for name, attribute in _KINDS.items() if getattr(self, attribute) is not None)
 
     @property
     def is_entities(self) -> bool:
@@ -103,12 +108,6 @@ class FeatureSource(Source):
             left = self.join_source.join.left
             return left.entities is not None
         return self.entities is not None
-
-    def _has(self, name: str) -> bool:
-        return (
-            getattr(self, {"joinSource": "join_source", "modelTransforms": "model_transforms"}.get(name, name))
-            is not None
-        )
 
 
 class FeatureAggregation(Aggregation):

@@ -11,7 +11,7 @@ import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_chronon.conf_root.root import read_conf_root
-from airflow_chronon.core.describe.job_page import NOT_ACTIVE
+from airflow_chronon.core.describe.jobs import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.plan.history import Heritage
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_from_bytes, manifest_of, plan_of_manifest
@@ -107,7 +107,7 @@ class TestArming:
     def test_a_task_that_starts_does_not_read_the_journal_of_a_job_without_a_schedule(self, root, monkeypatch, mocker):
         write_job(root)
         asks_for(DAG_ID, monkeypatch)
-        opened = mocker.patch("airflow_chronon.dags.open_state")
+        opened = mocker.patch("airflow_chronon.deployment.open_state")
         assert set(build_dags(conf_root=root)) == {DAG_ID}
         opened.assert_not_called()
 

@@ -5,26 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import pendulum
 import pytest
 from airflow.exceptions import InvalidPartitionKeyError
-from airflow.timetables.base import DagRunInfo, TimeRestriction
+from airflow.timetables.base import DagRunInfo
 from airflow.utils.types import DagRunType
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
 from airflow_chronon.core.calendar.cron import Cron
-from airflow_chronon.core.calendar.instants import HOUR, MINUTE, to_datetime
+from airflow_chronon.core.calendar.instants import HOUR, MINUTE
 from airflow_chronon.core.schedules.intervals import JobSchedule
-from tests.support.airflow_jobs import job_schedule
+from tests.support.airflow_jobs import ANY_TIME, job_schedule, moment
 from tests.support.schedules import T0, at
-
-ANY_TIME = TimeRestriction(None, None, True)
-
-
-def moment(text: str) -> pendulum.DateTime:
-    return pendulum.instance(to_datetime(at(text)))
 
 
 def info(fire: str, logical_date: str) -> DagRunInfo:

@@ -11,8 +11,7 @@ from airflow.models.log import Log
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
 from airflow_chronon.core.calendar.instants import HOUR, to_datetime
 from airflow_chronon.core.schedules.intervals import JobSchedule
-from tests.airflow.timetables.test_intervals import ANY_TIME, moment
-from tests.support.airflow_jobs import job_schedule
+from tests.support.airflow_jobs import ANY_TIME, job_schedule, moment
 from tests.support.schedules import at
 
 

@@ -93,7 +93,7 @@ def test_every_schedule_and_dependency_of_the_corpus_comes_back():
     plans = [each for each in read_conf_root(CORPUS, environ={}).judge().values() if isinstance(each, ConfPlan)]
     assert len(plans) > 50
     for plan in plans:
-        assert schedule_from_json(json.loads(json.dumps(schedule_to_json(plan.runs)))) == plan.runs
+        assert schedule_from_json(json.loads(json.dumps(schedule_to_json(plan.schedule)))) == plan.schedule
         for found in plan.dependencies.values():
             for dependency in found:
                 back = dependency_from_json(json.loads(json.dumps(dependency_to_json(dependency))))

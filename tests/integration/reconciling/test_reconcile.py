@@ -15,8 +15,11 @@ from airflow_chronon.airflow_api.login import find_login
 from airflow_chronon.core.plan import facts
 from airflow_chronon.core.plan.actions import Delete, Plan
 from airflow_chronon.reconcile.apply import apply_plan
-from tests.support.integration.real_airflow import ROOT, RealAirflow
+from tests.support.checkout import ROOT
+from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
+
+pytestmark = pytest.mark.soak
 
 DATA = ROOT / "tests" / "data"
 GOOD_CONFS = 59  #: of the tree ``main``

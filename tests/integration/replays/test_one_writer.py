@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from airflow_api import wait_until
 
 from tests.support.confs import staging_query
 from tests.support.integration.replay_lab import Lab, unscheduled
 
+pytestmark = pytest.mark.soak
+
 
 def hour(ago: int) -> str:
     """The label of an hour that closed ``ago`` hours before the newest closed one."""
-    now = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     return f"{now - timedelta(hours=1 + ago):%Y-%m-%d-%H-%M}"
 
 
@@ -46,7 +49,7 @@ def test_a_range_over_a_scheduled_run_in_progress_waits_for_it(lab: Lab) -> None
         wait_until(lambda: lab.told(table), timeout=90, why="the scheduled run works")
         key = scheduled.partition_key
         assert key is not None
-        first = datetime.strptime(key, "%Y-%m-%d-%H-%M").replace(tzinfo=timezone.utc) - timedelta(hours=2)
+        first = datetime.strptime(key, "%Y-%m-%d-%H-%M").replace(tzinfo=UTC) - timedelta(hours=2)
         span = lab.airflow.api.trigger(dag_id, params={"start_ds": f"{first:%Y-%m-%d-%H-%M}", "end_ds": key})
         wait_until(lambda: lab.task_state(span) == "deferred", timeout=90, why="the range waits")
         assert [entry["run"] for entry in lab.told(table)] == [scheduled.run_id]

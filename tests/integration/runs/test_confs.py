@@ -11,6 +11,8 @@ from airflow_api import wait_until
 from tests.support.integration.compiled_confs import CompiledConf, staging_query
 from tests.support.integration.deployment import Deployment, day_label
 
+pytestmark = pytest.mark.soak
+
 ORDERS = staging_query(
     "confs.orders",
     schedule="0 0 * * *",

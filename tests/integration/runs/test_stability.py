@@ -12,6 +12,8 @@ from sqlalchemy import create_engine, text
 from tests.support.integration.compiled_confs import CompiledConf, group_by, staging_query
 from tests.support.integration.deployment import Deployment
 
+pytestmark = pytest.mark.soak
+
 QUERY = staging_query("stable.query", reads="stable.raw")
 FEATURES = group_by(
     "stable.features", offline="0 0 * * 1", online="0 0 * * *", reads="stable.raw", airflow={"enabled": False}

@@ -15,6 +15,8 @@ from airflow_api import wait_until
 from tests.support.integration.compiled_confs import CompiledConf, shell, staging_query
 from tests.support.integration.deployment import Deployment
 
+pytestmark = pytest.mark.soak
+
 SLEEPS = """
 sleep 1000 &
 echo "$$ $!" > "$CHRONON_WAREHOUSE/stopping_{kind}.pids.new"

@@ -11,9 +11,8 @@ from pathlib import Path
 from airflow_api import AirflowApi
 from local_airflow import HOST, USER, LocalAirflow
 
+from tests.support.checkout import ROOT
 from tests.support.integration.postgres_server import postgres_server
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)
