@@ -79,7 +79,7 @@ class TestPartitions:
     def test_a_job_that_no_reconcile_has_seen_is_not_off_but_not_armed(self, command, root, states, airflow) -> None:
         # H14, H20
         shutil.rmtree(root.parent / "home" / "chronon_state")
-        assert states(key(4), key(4)) == ["04:00 skipped not armed: no reconcile has seen it, so it does not fire yet"]
+        assert states(key(4), key(4)) == ["04:00 skipped not active: no reconcile has seen it, so it does not fire yet"]
 
     def test_after_a_change_of_the_cron_an_interval_is_done_when_runs_cover_it_whole(
         self, root, states, airflow

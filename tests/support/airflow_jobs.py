@@ -28,7 +28,7 @@ ANY_TIME = TimeRestriction(None, None, True)
 
 
 def job_schedule(cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any) -> JobSchedule:
-    """An armed schedule; ``of`` are the fields of :class:`CatchUp`, and ``armed``."""
+    """An active schedule; ``of`` are the fields of :class:`CatchUp`, and ``active_since``."""
     active_since = of.pop("active_since", 0)
     return JobSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import strategies as st
@@ -17,6 +17,7 @@ from airflow_chronon.core.schedules.partitioned import RunSchedule
 from tests.support.confs import at
 from tests.support.schedules import schedule_of
 
+EitherSchedule: TypeAlias = RunSchedule | JobSchedule
 Hourly = Callable[..., AnySchedule]
 
 
@@ -114,19 +115,19 @@ def job_schedules(draw: st.DrawFn, catch_up: st.SearchStrategy[CatchUp] = LOSSLE
     return JobSchedule(cron, draw(catch_up), offset, lookback, active_since=active_since)
 
 
-def schedules(catch_up: st.SearchStrategy[CatchUp] = LOSSLESS) -> st.SearchStrategy[AnySchedule]:
+def schedules(catch_up: st.SearchStrategy[CatchUp] = LOSSLESS) -> st.SearchStrategy[EitherSchedule]:
     """Any legal schedule, of a conf or of a job."""
     return conf_schedules(catch_up) | job_schedules(catch_up)
 
 
-def until(of: AnySchedule) -> Instant:
+def until(of: EitherSchedule) -> Instant:
     """A while after the start: long enough for coarse schedules, short enough for fine ones."""
     assert of.catch_up.start is not None
-    is_coarse = of.grid.interval == DAY if of.grid is not None else len(of.cron.times) == 1
+    is_coarse = len(of.cron.times) == 1 if isinstance(of, JobSchedule) else of.grid.interval == DAY
     return of.catch_up.start + (200 * DAY if is_coarse else 4 * DAY)
 
 
-def all_runs(of: AnySchedule) -> list[Any]:
+def all_runs(of: EitherSchedule) -> list[Any]:
     """Every run from the start for a while."""
     assert of.catch_up.start is not None
     return list(of.runs_between(of.catch_up.start, until(of)))

@@ -26,7 +26,7 @@ class HeldRunInfo(DagRunInfo):
 class JobTimetable(KeyedTimetable[JobRun]):
     """Runs of one job version (H2, H4, H8 to H15). A scheduled run's data interval is ``[P, F)``.
 
-    The window that the job gets is worked out from it and the schedule: moved or widened it is no interval (H2, H3).
+    The window that the job gets is worked out from it and the schedule: moved or widened, it is not an interval (H2, H3).
     """
 
     def __init__(self, schedule: JobSchedule) -> None:

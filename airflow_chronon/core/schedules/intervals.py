@@ -47,7 +47,7 @@ class JobSchedule(Schedule[JobRun]):
     lookback: int | None = None  #: seconds that the window reaches back from the fire (H3)
     enabled: bool = True
     active_since: Instant | None = (
-        None  #: without catch-up, no fire at or before this instant counts as missed (H8, H14)
+        None  #: lower bound without catch-up: earlier fires are neither missed nor pending (H8, H14)
     )
     end_field: ClassVar[str] = "end_time"
 

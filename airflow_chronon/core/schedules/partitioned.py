@@ -270,9 +270,7 @@ class RunSchedule(Schedule[Run]):
             if not self.grid.is_boundary(instant):
                 below = self.grid.floor(instant)
                 nearest = f"the nearest are {iso(below)} and {iso(below + self.grid.interval)}"
-                problem = (
-                    f"the data interval {window} is not whole partitions: {iso(instant)} is no boundary of {self.grid}"
-                )
+                problem = f"the data interval {window} is not whole partitions: {iso(instant)} is not a boundary of {self.grid}"
                 raise IllegalPartition(Fault("C27", "data interval", problem, nearest))
         check_closed(window, self.spec, now=now, field="data interval")
         return window

@@ -107,8 +107,8 @@ class TestWithCatchUp:  # H9, H10, H11
 
 
 class TestConfs:
-    def labels(self, text: str, now: str, **catch_up: object) -> list[str]:
-        of = schedule_of(text, HOUR, **catch_up)
+    def labels(self, text: str, now: str) -> list[str]:
+        of = schedule_of(text, HOUR)
         return [of.key_of(run) for run in of.missed(None, at(now))]
 
     def test_a_new_one_runs_its_newest_closed_partition_at_once(self) -> None:  # H8

@@ -148,7 +148,7 @@ def test_nothing_asked_is_no_window():
         ({"partition_key": "2026-06-01-02-00"}, "C7", "2026-06-01-01-00 or 2026-06-01-04-00"),
         ({"partition_key": "2026-06-09-22-00"}, "C27", "has not closed"),
         ({"start_ds": "2026-06-09-22-00"}, "C27", "has not closed"),
-        ({"interval": window("2026-06-01T01:00:00Z", "2026-06-01T05:00:00Z")}, "C27", "is no boundary of 3h@1h"),
+        ({"interval": window("2026-06-01T01:00:00Z", "2026-06-01T05:00:00Z")}, "C27", "is not a boundary of 3h@1h"),
         ({"interval": window("2026-06-09T22:00:00Z", "2026-06-10T01:00:00Z")}, "C27", "has not closed"),
         ({"partition_key": "9999-12-31-22-00"}, "C27", "has not closed"),
     ],
