@@ -188,7 +188,7 @@ class TestKeys:
         [
             ("2026-06-01T08:30:00Z", "Use 2026-06-01T08:00:00Z or 2026-06-01T09:00:00Z"),
             ("2026-06-01T08:00", "Write 2026-06-01T08:00:00Z"),
-            ("yesterday", "no logical date"),
+            ("yesterday", "not a logical date"),
             ("2026-06-01T10:00:00Z", "has not come"),
         ],
     )
