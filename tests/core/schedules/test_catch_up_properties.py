@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from airflow_chronon.core.calendar.instants import DAY, Instant
 from airflow_chronon.core.schedules.base import AnySchedule, CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.serialization import any_schedule_from_json, any_schedule_to_json
 from tests.support.both_schedules import INSTANTS, OLDEST, EitherSchedule, all_runs, policies, schedules, until
 
@@ -23,7 +23,9 @@ def plainly_missed(of: AnySchedule, last: Instant | None, now: Instant) -> list[
     """H8 to H11 as they are written, over the list of every run that is due."""
     policy = of.catch_up
     since = last
-    if isinstance(of, JobSchedule) and not policy.enabled:  # what was before a job became active is not missed (H14)
+    if (
+        isinstance(of, IntervalSchedule) and not policy.enabled
+    ):  # what was before a job became active is not missed (H14)
         since = max((each for each in (last, of.active_since) if each is not None), default=now)
     oldest = of.newest_before(OLDEST)
     every = of.runs_between(OLDEST if oldest is None else oldest.fire, now + 1)
@@ -118,7 +120,7 @@ def test_without_catch_up_an_outage_gives_exactly_one_run_the_newest(
     if len(runs) < 2:
         return
     lossy = of.with_catch_up(CatchUp(start=of.catch_up.start))
-    if isinstance(lossy, JobSchedule):
+    if isinstance(lossy, IntervalSchedule):
         lossy = replace(lossy, active_since=None)
     last = data.draw(st.sampled_from(runs[:-1]))
     assert list(lossy.missed(last.end, until(of) - 1)) == [runs[-1]]
