@@ -14,7 +14,7 @@ from airflow_chronon.airflow_api.login import ENVIRONMENT_VARIABLE
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import HOUR, Instant, TimeWindow, iso
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from tests.support.airflow_jobs import arm, state_of, write_job
 from tests.support.command_line import Answer, Command
 from tests.support.confs import at
@@ -32,11 +32,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "root"
 
 
-def deploy(root: Path, now: Instant, *, is_paused: bool = False, **schedule: object) -> JobSchedule:
+def deploy(root: Path, now: Instant, *, is_paused: bool = False, **schedule: object) -> IntervalSchedule:
     write_job(root, schedule={"cron_expression": "0 * * * *", **schedule})
     plan = read_conf_root(root, environ={}).judge()["job/etl.hourly__1"]
     arm(state_of(root.parent / "home"), plan, now=now, is_paused=is_paused)
-    found: JobSchedule = plan.schedule  # type: ignore[union-attr,assignment]
+    found: IntervalSchedule = plan.schedule  # type: ignore[union-attr,assignment]
     return found
 
 
@@ -79,7 +79,7 @@ class TestPartitions:
     def test_a_job_that_no_reconcile_has_seen_is_not_off_but_not_armed(self, command, root, states, airflow) -> None:
         # H14, H20
         shutil.rmtree(root.parent / "home" / "chronon_state")
-        assert states(key(4), key(4)) == ["04:00 skipped not armed: no reconcile has seen it, so it does not fire yet"]
+        assert states(key(4), key(4)) == ["04:00 skipped not active: no reconcile has seen it, so it does not fire yet"]
 
     def test_after_a_change_of_the_cron_an_interval_is_done_when_runs_cover_it_whole(
         self, root, states, airflow

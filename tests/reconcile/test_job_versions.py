@@ -9,13 +9,13 @@ from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, iso
 from airflow_chronon.core.plan.actions import KeepPaused, Unpause
 from airflow_chronon.core.plan.history import as_seen
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
 from tests.reconcile.test_jobs import ID, NEXT, deployed, entry, later, ran
 from tests.support.world import NOW, World, job
 
 
-def schedule(world: World, dag_id: str) -> JobSchedule:
+def schedule(world: World, dag_id: str) -> IntervalSchedule:
     """As the DAG's timetable has it."""
     plan = world.trees["main"].facts().plans[dag_id]
     return as_seen(plan.schedule, entry(world, dag_id))  # type: ignore[union-attr,arg-type]

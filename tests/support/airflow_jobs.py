@@ -19,7 +19,7 @@ from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.plan.history import Seen, journal_entry
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import StateFolder, open_state
 
@@ -27,10 +27,12 @@ from airflow_chronon.state.folder import StateFolder, open_state
 ANY_TIME = TimeRestriction(None, None, True)
 
 
-def job_schedule(cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any) -> JobSchedule:
-    """An armed schedule; ``of`` are the fields of :class:`CatchUp`, and ``armed``."""
+def job_schedule(
+    cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any
+) -> IntervalSchedule:
+    """An active schedule; ``of`` are the fields of :class:`CatchUp`, and ``active_since``."""
     active_since = of.pop("active_since", 0)
-    return JobSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
+    return IntervalSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
 
 
 def moment(text: str) -> pendulum.DateTime:

@@ -15,7 +15,7 @@ from airflow_chronon.core.confs.plan import Plan, RejectedConf
 from airflow_chronon.core.confs.resolve import unforeseen
 from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule, schedule_faults
+from airflow_chronon.core.schedules.intervals import IntervalSchedule, schedule_faults
 from airflow_chronon.core.settings.model import ConfSettings, Pause, Settings
 from airflow_chronon.core.settings.runners import RunnerSection
 from airflow_chronon.errors import Fault, Rejected
@@ -28,7 +28,7 @@ class JobPlan(Plan):
     """A job that is good to run: its schedule, its environment, and the settings that hold for it."""
 
     job: Job
-    schedule: JobSchedule | None
+    schedule: IntervalSchedule | None
 
     @property
     def key(self) -> str:
@@ -70,7 +70,7 @@ class JobPlan(Plan):
         """The job's own variables (H5), ``${NAME}`` not yet filled in: that is done where the job is started."""
         return self.job.document.env
 
-    def as_seen(self, seen: Callable[[JobSchedule], JobSchedule]) -> JobPlan:
+    def as_seen(self, seen: Callable[[IntervalSchedule], IntervalSchedule]) -> JobPlan:
         return self if self.schedule is None else replace(self, schedule=seen(self.schedule))
 
     def end_of_runs_fired_by(self, instant: Instant) -> Instant | None:
@@ -170,7 +170,9 @@ def _runner(runner: RunnerSection, faults: list[Fault]) -> RunnerSection:
     return RunnerSection.model_validate({**given, "kind": kind})
 
 
-def _schedule(job: Job, written: ScheduleDocument, settings: ConfSettings, faults: list[Fault]) -> JobSchedule | None:
+def _schedule(
+    job: Job, written: ScheduleDocument, settings: ConfSettings, faults: list[Fault]
+) -> IntervalSchedule | None:
     cron: Cron | None = job.at("cron_expression", lambda: read_cron(written.cron_expression), faults)
     offset, lookback = written.start_time_offset_seconds or 0, written.lookback_seconds
     faults += [job.placed(fault) for fault in schedule_faults(offset, lookback)]
@@ -181,7 +183,7 @@ def _schedule(job: Job, written: ScheduleDocument, settings: ConfSettings, fault
     if faults or cron is None:
         return None
     catch_up = CatchUp(settings.catchup, settings.max_catchup_runs, skip_to, start, end)
-    return JobSchedule(cron, catch_up, offset, lookback, settings.enabled)
+    return IntervalSchedule(cron, catch_up, offset, lookback, settings.enabled)
 
 
 def _bound(settings: ConfSettings, name: str, faults: list[Fault]) -> Instant | None:
@@ -194,7 +196,7 @@ def _bound(settings: ConfSettings, name: str, faults: list[Fault]) -> Instant | 
         return None
 
 
-def _warnings(job: Job, schedule: JobSchedule | None) -> Iterable[Fault]:
+def _warnings(job: Job, schedule: IntervalSchedule | None) -> Iterable[Fault]:
     written = job.document.schedule
     if schedule is None or written is None:
         return

@@ -33,7 +33,7 @@ from airflow_chronon.core.plan.manifest import DeployedManifest, manifest_of, se
 from airflow_chronon.core.plan.pending import pending_ranges
 from airflow_chronon.core.plan.retirement import OrphanedDag, retire_steps
 from airflow_chronon.core.plan.succession import inherits_pause, seen_of
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.model import OnRetire, Pause, Settings
 from airflow_chronon.errors import Fault
 
@@ -335,7 +335,7 @@ def _replays(facts: Facts, entry: JournalEntry, *, now: Instant) -> tuple[Journa
     if plan.intervals is None or (dag.is_paused and plan.settings.pause is Pause.ALLOW):
         return entry, []  # a replay would wait for ever; it is owed until someone unpauses the DAG
     schedule = plan.intervals
-    if isinstance(schedule, JobSchedule):
+    if isinstance(schedule, IntervalSchedule):
         schedule = entry.seen(schedule, active_since=now)  # as its timetable has it
     pending, label_ranges = pending_ranges(entry.pending, schedule, past)
     steps: list[Action] = []

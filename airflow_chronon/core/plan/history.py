@@ -10,8 +10,8 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.manifest import DeployedManifest
-from airflow_chronon.core.schedules.intervals import JobSchedule
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.serialization import any_schedule_from_json, any_schedule_to_json
 
 Json = dict[str, Any]
@@ -24,7 +24,9 @@ class ScheduleRevision:
     """The schedule-relevant settings of a conf, and since when they hold; until the next era's ``since``."""
 
     since: Instant
-    schedule: RunSchedule | JobSchedule | None  #: grid, modes and catch-up policy; without modes nothing fires
+    schedule: (
+        PartitionedSchedule | IntervalSchedule | None
+    )  #: grid, modes and catch-up policy; without modes nothing fires
     enabled: bool = True  #: ``enabled`` of the settings: tells a schedule that was switched off from a conf without one
     is_paused: bool = False  #: a job that was paused by hand (H14)
     is_broken: bool = False  #: it is off since its conf was bad, not since someone meant it (C23)
@@ -79,19 +81,19 @@ class JournalEntry:
     def grid(self) -> str:
         """Empty for a job, which has none."""
         schedule = self.now.schedule
-        return str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else ""
+        return str(schedule.spec.grid) if isinstance(schedule, PartitionedSchedule) else ""
 
     @property
     def seen_revisions(self) -> tuple[ScheduleRevision, ...]:
         """The eras, a job's schedules as they were seen then."""
         return tuple(
             replace(revision, schedule=self.seen(revision.schedule, active_since=revision.since))
-            if isinstance(revision.schedule, JobSchedule)
+            if isinstance(revision.schedule, IntervalSchedule)
             else revision
             for revision in self.revisions
         )
 
-    def seen(self, schedule: JobSchedule, *, active_since: Instant) -> JobSchedule:
+    def seen(self, schedule: IntervalSchedule, *, active_since: Instant) -> IntervalSchedule:
         """A schedule of this job as the deployment knows it."""
         first = self.first_seen if self.begins is None else self.begins
         return schedule.seen(first=first, active_since=active_since, goes_on_after=self.goes_on_after)
@@ -159,7 +161,7 @@ def _own(known: JournalEntry | None, revision: ScheduleRevision) -> Json:
 
 
 def pending_after(
-    known: JournalEntry, schedule: RunSchedule | JobSchedule | None, *, now: Instant
+    known: JournalEntry, schedule: PartitionedSchedule | IntervalSchedule | None, *, now: Instant
 ) -> PendingBackfill | None:
     """What is owed once a known conf has this schedule (H13); of one that never fired all is its timetable's."""
     if schedule is None or not schedule.catch_up.enabled:
@@ -193,7 +195,7 @@ def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:
     return replace(entry, revisions=(*entry.revisions, revision)[-MAX_REVISIONS:])
 
 
-def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:
+def as_seen(schedule: IntervalSchedule, entry: JournalEntry | None) -> IntervalSchedule:
     """A job's schedule as the deployment knows it, for its timetable (H14).
 
     It does not fire before a reconcile has seen it, as new, as enabled again or as back; while the journal has it as
@@ -207,7 +209,9 @@ def as_seen(schedule: JobSchedule, entry: JournalEntry | None) -> JobSchedule:
     return replace(seen, active_since=None) if entry.now.is_paused else seen
 
 
-def _makes_older_ones_due(before: RunSchedule | JobSchedule | None, after: RunSchedule | JobSchedule) -> bool:
+def _makes_older_ones_due(
+    before: PartitionedSchedule | IntervalSchedule | None, after: PartitionedSchedule | IntervalSchedule
+) -> bool:
     if before is None:
         return False  # it has never run, and catches up by itself
     old, new = before.catch_up, after.catch_up

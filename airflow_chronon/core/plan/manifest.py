@@ -15,7 +15,7 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, JobDocument
 from airflow_chronon.core.jobs.resolve import JobPlan, own_settings
 from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.serialization import (
     any_schedule_from_json,
@@ -128,7 +128,7 @@ def _job_of_manifest(manifest: DeployedManifest) -> JobPlan:
     document = JobDocument.model_validate(content["document"])
     name = manifest.family.removeprefix(f"job/{manifest.team}.")
     schedule = any_schedule_from_json(content["schedule"])
-    if not isinstance(schedule, JobSchedule | None):
+    if not isinstance(schedule, IntervalSchedule | None):
         raise ValueError("the schedule is none of a job")
     return JobPlan(
         job=Job(manifest.team, name, manifest.file, document, StrictText(content["document"], {}, ())),

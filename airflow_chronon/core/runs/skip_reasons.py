@@ -19,7 +19,7 @@ class Skip(Enum):
     BEFORE_START = "before the start"
     AFTER_END = "after the end"
     SCHEDULE_OFF = "schedule off"
-    NOT_ACTIVE = "not armed"
+    NOT_ACTIVE = "not active"
     PAUSED = "paused"
     OTHER_TIMES = "the schedule fired at other times"
     ONLY_NEWEST = "the schedule writes only the newest partition"
@@ -57,7 +57,7 @@ class KnownRevision(Protocol):
 
 @dataclass(frozen=True)
 class ScheduleRevision:
-    """A schedule and since when it holds."""
+    """The schedule that held since an instant."""
 
     since: Instant
     schedule: AnySchedule | None
@@ -67,7 +67,7 @@ class ScheduleRevision:
 
 @dataclass(frozen=True)
 class SkipFacts:
-    """What is known when the reason is asked for."""
+    """What is known of a conf or job when a reason is asked for."""
 
     now: Instant
     last_end: Instant | None  #: end of the newest scheduled run; None: nothing was scheduled yet
@@ -78,7 +78,7 @@ class SkipFacts:
 class Skips:
     """The reasons of the partitions of a conf, or of the intervals of a job, all as of one moment.
 
-    ``eras``, oldest first, are the schedules that held; without them the present one is taken to have held always.
+    ``revisions``, oldest first, are the schedules that held; without them the present one is taken to have held always.
     """
 
     def __init__(self, schedule: AnySchedule, facts: SkipFacts, *, revisions: Sequence[KnownRevision] = ()) -> None:
@@ -113,9 +113,7 @@ class Skips:
         if run is None:
             return Reason(Skip.OTHER_TIMES if grid is None else Skip.ONLY_NEWEST)
         limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
-        if (
-            schedule.catch_up.enabled
-        ):  # what was missed before a flip is due; what a cap dropped then stays dropped (H13)
+        if schedule.catch_up.enabled:  # what was missed before a flip is due; what a cap dropped stays dropped (H13)
             return self._beyond_limits(start, run, schedule) or limits
         return limits or Reason(Skip.CATCH_UP_OFF)
 
@@ -162,7 +160,7 @@ def _outside(start: Instant, run_end: Instant, schedule: AnySchedule) -> Reason 
 
 
 def _schedule_at(instant: Instant, present: AnySchedule, revisions: Sequence[KnownRevision]) -> AnySchedule | None:
-    """The schedule that held at an instant, before the first era the first one; None when nothing fired then."""
+    """The schedule that held at an instant, before the first revision the first one; None when nothing fired then."""
     revision = _revision_at(instant, revisions)
     schedule = present if revision is None else revision.schedule
     is_held = revision is not None and (revision.is_paused or not revision.enabled)

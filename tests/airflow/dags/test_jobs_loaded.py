@@ -15,7 +15,7 @@ from airflow_chronon.core.describe.jobs import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.plan.history import Heritage
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_from_bytes, manifest_of, plan_of_manifest
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder
 from tests.support.airflow_jobs import arm, state_of, write_job
@@ -42,8 +42,8 @@ def plan(root: Path, key: str = "job/etl.hourly__1") -> JobPlan:
     return found
 
 
-def schedule(dag: Any) -> JobSchedule:
-    found: JobSchedule = dag.timetable._job
+def schedule(dag: Any) -> IntervalSchedule:
+    found: IntervalSchedule = dag.timetable._job
     return found
 
 

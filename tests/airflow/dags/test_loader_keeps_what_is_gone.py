@@ -13,7 +13,7 @@ from airflow_chronon.airflow.operators.modes import ChrononOperator
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import StateFolder, open_state
@@ -46,8 +46,8 @@ def asks_for(dag_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airflow.sdk.get_parsing_context", lambda: SimpleNamespace(dag_id=dag_id))
 
 
-def schedule(dag: object) -> RunSchedule:
-    found: RunSchedule = dag.timetable._runs  # type: ignore[attr-defined]
+def schedule(dag: object) -> PartitionedSchedule:
+    found: PartitionedSchedule = dag.timetable._runs  # type: ignore[attr-defined]
     return found
 
 

@@ -128,7 +128,7 @@ class TestRefusals:
             (context(start_time=NINE), "no end"),
             (context(logical_date=NINE), "without a window"),
             (context(start_time=TEN, end_time=NINE), "not after its start"),
-            (context(start_time="nine", end_time=TEN), "'nine' is no instant"),
+            (context(start_time="nine", end_time=TEN), "'nine' is not an instant"),
             (context("2026-06-01T08:30:00Z"), "Use 2026-06-01T08:00:00Z or 2026-06-01T09:00:00Z"),
             (context("2026-06-10T00:00:00Z"), "has not come"),
         ],
