@@ -13,9 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from airflow_api import ApiError, wait_until
+from airflow_api import ApiError
 from local_airflow import Component
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.deployment import utc_now
 from tests.support.integration.job_lab import JobLab
 from tests.support.integration.real_airflow import RealAirflow

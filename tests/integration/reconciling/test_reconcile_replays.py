@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from airflow_api import wait_until
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, iso
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
 

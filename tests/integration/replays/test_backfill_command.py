@@ -6,11 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow_api import wait_until
 
 from airflow_chronon.cli.main import main
 from tests.support.command_line import Answer
 from tests.support.confs import dependency
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.replay_lab import Lab, unscheduled
 
 pytestmark = pytest.mark.soak

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow_api import wait_until
 
 from tests.support.confs import staging_query
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.replay_lab import Lab, unscheduled
 
 pytestmark = pytest.mark.soak
@@ -79,7 +79,7 @@ def test_another_grid_under_the_same_version_never_writes_and_deleting_does_not_
         if deleted:
             lab.withdraw(unscheduled(name, "3h"))
             wait_until(lambda: lab.airflow.api.dag(dag_id)["is_stale"], timeout=120, why="no file produces it")
-            lab.airflow.api._request("DELETE", f"/dags/{dag_id}")
+            lab.airflow.api.request("DELETE", f"/dags/{dag_id}")
             wait_until(gone, timeout=120, why="Airflow has dropped the table's asset with its state")
             lab.deploy(unscheduled(name, "3h"))
             lab.pending_ranges(dag_id)
