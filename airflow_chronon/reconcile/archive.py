@@ -105,7 +105,12 @@ def _conf_lines(state: StateFolder, dag_id: str, earlier: Sequence[Json], entry:
     else:
         yield from (line for line in earlier if line["kind"] == "conf")
     if entry is not None:
-        yield {"kind": "journal", "first_seen": iso(entry.first_seen), "grid": entry.grid, "revisions": len(entry.revisions)}
+        yield {
+            "kind": "journal",
+            "first_seen": iso(entry.first_seen),
+            "grid": entry.grid,
+            "revisions": len(entry.revisions),
+        }
 
 
 def _run_line(run: RunRecord) -> Json:

@@ -10,7 +10,7 @@ import pytest
 from airflow_chronon.airflow_api.records import BackfillRecord, RunRecord
 from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow
 from tests.support.confs import at
-from tests.support.world import Killed, World, conf
+from tests.support.world import NOW, Killed, World, conf
 
 ID = "staging_query.t.s.hourly__1"
 HOURLY = conf("t.s.hourly__1", schedule="0 * * * *", interval="1h")
@@ -166,3 +166,16 @@ def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those
     world.airflow.calls.clear()
     world.reconcile()
     assert len(world.airflow.calls) == 4 + 5 * gone  # the same again, a last look at the DAG, and its delete
+
+
+def test_a_conf_that_is_back_after_its_retirement_leaves_everything_to_its_timetable() -> None:  # H16
+    world, other = World(), conf("t.s.other__1")
+    world.deploy(HOURLY, other, **SINCE)
+    world.pending_ranges()
+    world.deploy(other)
+    world.pending_ranges()
+    world.deploy(HOURLY, other, **SINCE, catchup=True)
+    world.parse()
+    world.airflow.run_records.append(RunRecord(ID, "scheduled__x", "scheduled", "success", None, NOW - 2 * HOUR))
+    go_on(world)
+    assert replayed(world) == []

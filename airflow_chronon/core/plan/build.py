@@ -28,7 +28,7 @@ from airflow_chronon.core.plan.actions import (
 )
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, KnownDag, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.plan.history import JournalEntry, journal_entry, pending_after, restored, switched_off
+from airflow_chronon.core.plan.history import JournalEntry, journal_entry, pending_after, switched_off
 from airflow_chronon.core.plan.manifest import DeployedManifest, manifest_of, settings_of_manifest
 from airflow_chronon.core.plan.pending import pending_ranges
 from airflow_chronon.core.plan.retirement import OrphanedDag, retire_steps
@@ -98,10 +98,10 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
             continue  # not remembered as it is, so that the next reconcile reports it again
         if _inherits_pause(facts, plan) and _own_dag(facts, dag_id) is None:
             continue  # there is nothing yet that could be paused; until it is recorded, it does not fire
-        if known is not None and known.gone is not None and _is_over(facts, dag_id):
-            known = restored(known, now=now)
+        is_back = known is not None and known.gone is not None and _is_over(facts, dag_id)
+        before = None if is_back else known  # re-creating forgets the history, and not the grid (H16, C22)
         seen = seen_of(plan, deployment=facts.deployment, tree=tree, airflow=facts.airflow, state=facts.state, now=now)
-        entries[dag_id] = _with_contract(journal_entry(plan, facts.manifests[dag_id], known, seen), known, facts.state)
+        entries[dag_id] = _with_contract(journal_entry(plan, facts.manifests[dag_id], before, seen), known, facts.state)
     for dag_id, entry in journal.items():
         if dag_id in tree.plans or entry.gone is not None:
             continue

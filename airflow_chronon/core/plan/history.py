@@ -164,25 +164,10 @@ def pending_after(
     """What is owed once a known conf has this schedule (H13); of one that never fired all is its timetable's."""
     if schedule is None or not schedule.catch_up.enabled:
         return None
-    if not any(revision.fires and revision.since < now for revision in known.revisions):
+    if not any(revision.fires for revision in known.revisions):
         return known.pending
     before = next((revision.schedule for revision in reversed(known.revisions) if revision.schedule is not None), None)
     return PendingBackfill(now) if _makes_older_ones_due(before, schedule) else known.pending
-
-
-def restored(entry: JournalEntry, *, now: Instant) -> JournalEntry:
-    """The entry of a conf that was retired and is back: its history is forgotten, its grid is not (H16, C22)."""
-    is_job = entry.active_since is not None
-    return replace(
-        entry,
-        first_seen=now,
-        revisions=(replace(entry.now, since=now, is_paused=False),),
-        pending=None,
-        gone=None,
-        active_since=now if is_job else None,
-        begins=now if is_job else None,
-        goes_on_after=None,
-    )
 
 
 def switched_off(entry: JournalEntry, *, now: Instant) -> JournalEntry:

@@ -16,7 +16,6 @@ from airflow_chronon.core.plan.history import (
     entry_from_json,
     entry_to_json,
     journal_entry,
-    restored,
 )
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.plan.pending import pending_ranges
@@ -169,14 +168,10 @@ class TestWhenSomethingIsOwed:
         known = journal_entry(off, manifest_of(off), None, Seen(NOW - 1000))
         assert journal_entry(on, manifest_of(on), known, Seen(NOW)).pending is None
 
-    def test_not_a_conf_that_is_back_after_its_retirement(self) -> None:  # H16
+    def test_a_flip_in_the_very_second_in_which_the_conf_was_first_seen(self) -> None:  # H13
         before = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
-        known = restored(journal_entry(before, manifest_of(before), None, Seen(NOW - 1000)), now=NOW)
-        of = plan(THREE_HOURS)
-        entry = journal_entry(of, manifest_of(of), known, Seen(NOW))
-        assert entry.pending is None
-        again = replace(entry, revisions=(known.now,))
-        assert journal_entry(of, manifest_of(of), again, Seen(NOW + 5)).pending == PendingBackfill(NOW + 5)
+        known, of = journal_entry(before, manifest_of(before), None, Seen(NOW)), plan(THREE_HOURS)
+        assert journal_entry(of, manifest_of(of), known, Seen(NOW)).pending == PendingBackfill(NOW)
 
     def test_not_a_flip_back_or_a_changed_cap(self) -> None:
         known = flipped(THREE_HOURS)
@@ -190,11 +185,6 @@ class TestWhenSomethingIsOwed:
         assert [revision.schedule.catch_up.enabled for revision in entry.revisions] == [False, True]
         before, after = entry.revision_at(NOW - 1), entry.revision_at(NOW)
         assert before is entry.revisions[0] and after is entry.now and entry.revision_at(0) is None
-
-    def test_a_conf_that_was_retired_starts_a_new_history(self) -> None:  # H16
-        again = restored(replace(flipped(THREE_HOURS), gone=NOW + 1), now=NOW + 9)
-        assert (again.first_seen, again.gone, again.pending, len(again.revisions)) == (NOW + 9, None, None, 1)
-        assert again.grid == "3h@1h"  # C22
 
     def test_an_entry_survives_its_json(self) -> None:
         entry = flipped(THREE_HOURS, max_catchup_runs=4, skip_to_date="2026-06-01")
