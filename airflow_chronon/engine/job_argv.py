@@ -15,7 +15,7 @@ _PAPERMILL = "papermill"
 class JobStart:
     """What a job's command may name of its run."""
 
-    name: str  #: ``team.name__version``
+    name: str  #: ``team.name``
     path: str  #: the job file
     mode: str
     logical_date: str | None  #: ISO-8601 with ``Z``; None without a window (H7)

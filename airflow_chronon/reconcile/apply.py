@@ -22,7 +22,6 @@ from airflow_chronon.core.plan.actions import (
     Forget,
     Hold,
     Keep,
-    KeepPaused,
     Plan,
     Record,
     Replay,
@@ -75,9 +74,8 @@ class _Applier:
     def steps(self) -> dict[type, Callable[..., None]]:
         return {
             Deploy: lambda action: self.state.write_manifest(action.manifest),
-            Record: self.record,
+            Record: lambda action: self.state.update_journal(action.entries),
             Restore: lambda action: self.state.remove_tombstone(action.dag_id),
-            KeepPaused: lambda action: self.server.set_paused(action.dag_id, paused=True),
             Unpause: lambda action: self.server.set_paused(action.dag_id, paused=False),
             Replay: self.replay,
             Drain: self.drain,
@@ -92,10 +90,6 @@ class _Applier:
     def journal(self) -> dict[str, JournalEntry]:
         """The journal as of the first retirement: read once for all of them."""
         return self.state.journal()
-
-    def record(self, action: Record) -> None:
-        """What is to be paused, and could not be, is not recorded: the next reconcile sees it as new again (H14)."""
-        self.state.update_journal([entry for entry in action.entries if entry.dag_id not in self.blocked])
 
     def drain(self, action: Drain) -> None:
         known = self.state.read_tombstone(action.dag_id)

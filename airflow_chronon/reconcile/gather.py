@@ -14,7 +14,6 @@ from airflow_chronon.airflow_api.replay import kept_grid
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.build import Facts, orphaned_dags, paused_while_bad, with_pending
 from airflow_chronon.core.plan.facts import (
@@ -28,7 +27,6 @@ from airflow_chronon.core.plan.facts import (
     TreeState,
 )
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
-from airflow_chronon.core.plan.succession import predecessor
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError
@@ -61,7 +59,6 @@ def gather(place: Place, *, now: Instant) -> Facts:
     facts = Facts(place.deployment, place.root.settings, tree, airflow, state)
     orphaned = orphaned_dags(facts)
     airflow = replace(airflow, active_runs=_active_runs(place.server, [each for each in orphaned if each in dags]))
-    airflow = replace(airflow, last_fires=_last_fires(place.server, tree, state))
     untold = [each for each in (*orphaned, *paused_while_bad(facts)) if each in state.manifests]
     manifests = {dag_id: place.state.read_manifest(dag_id) for dag_id in untold}
     state = replace(
@@ -116,21 +113,6 @@ def _active_runs(server: AirflowServer, orphaned: list[str]) -> dict[str, int]:
 def _past_runs(server: AirflowServer, plan: GoodPlan, *, now: Instant) -> tuple[KnownRun, ...]:
     schedule = plan.intervals
     return () if schedule is None else tuple(known_runs(server.runs(plan.dag_id), schedule, now=now))
-
-
-def _last_fires(server: AirflowServer, tree: TreeFacts, state: StateFacts) -> dict[str, Instant]:
-    """The last fire of each job that a new version supersedes: usually there is none (H8)."""
-    found: dict[str, Instant] = {}
-    for plan in tree.plans.values():
-        older = predecessor(plan, tree, state) if isinstance(plan, JobPlan) else None
-        if older is not None:
-            try:
-                newest = server.newest_scheduled(older.dag_id)
-            except NotThere:
-                continue
-            if newest:
-                found[older.dag_id] = newest[0].run_after
-    return found
 
 
 def _settings(server: AirflowServer) -> AirflowSettings:

@@ -19,7 +19,7 @@ from tests.support.airflow_jobs import arm, state_of, write_job
 from tests.support.command_line import Answer, Command
 from tests.support.confs import at
 
-ID = "job.etl.hourly__1"
+ID = "job.etl.hourly"
 FIRST = at("2026-06-01 00:00")
 
 
@@ -34,7 +34,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def deploy(root: Path, now: Instant, *, is_paused: bool = False, **schedule: object) -> JobSchedule:
     write_job(root, schedule={"cron_expression": "0 * * * *", **schedule})
-    plan = read_conf_root(root, environ={}).judge()["job/etl.hourly__1"]
+    plan = read_conf_root(root, environ={}).judge()["job/etl.hourly"]
     arm(state_of(root.parent / "home"), plan, now=now, is_paused=is_paused)
     found: JobSchedule = plan.schedule  # type: ignore[union-attr,assignment]
     return found
@@ -168,7 +168,7 @@ class TestPartitions:
 
     def test_a_job_without_a_schedule_has_none(self, command, root) -> None:
         write_job(root, "by_hand")
-        answer = command("partitions", "job/etl.by_hand__1", "--root", root, "--start-ds", "2026-06-01")
+        answer = command("partitions", "job/etl.by_hand", "--root", root, "--start-ds", "2026-06-01")
         assert answer.code == 2 and "without a schedule" in answer.err
 
 

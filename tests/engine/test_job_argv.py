@@ -11,7 +11,7 @@ DATE = "2026-06-01T09:00:00Z"
 
 def started(*template: str) -> list[str]:
     """What is appended to a command that wants the legacy argument."""
-    start = JobStart("etl.hourly__1", "jobs/etl/hourly.yaml", "run", DATE)
+    start = JobStart("etl.hourly", "jobs/etl/hourly.yaml", "run", DATE)
     return job_argv(template, start, legacy_start_time=True)[len(template) :]
 
 

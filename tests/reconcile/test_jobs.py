@@ -1,4 +1,4 @@
-"""The reconciler and jobs: arming, pauses, version bumps, flips, retirements (H8, H13 to H16, C23)."""
+"""The reconciler and jobs: activation, pauses, edits, flips, retirements (H8, H13 to H16, C23)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from airflow_chronon.core.calendar.instants import HOUR, MINUTE, iso
 from airflow_chronon.core.confs.resolve import RejectedConf
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Report, Unpause
-from airflow_chronon.core.plan.history import JournalEntry, as_seen, entry_from_json, entry_to_json
+from airflow_chronon.core.plan.history import JournalEntry, entry_from_json, entry_to_json
 from airflow_chronon.errors import Fault
 from tests.reconcile.test_replaying import go_on
 from tests.support.confs import at
 from tests.support.world import NOW, Killed, World, conf, job
 
-ID, NEXT = "job.etl.hourly__1", "job.etl.hourly__2"
+ID = "job.etl.hourly"
 
 
 def entry(world: World, dag_id: str = ID) -> JournalEntry:
@@ -129,38 +129,59 @@ class TestPauses:
         assert len(world.airflow.run_records) == 11
 
 
-class TestAVersionBump:
-    def test_goes_on_after_the_old_versions_last_fire(self) -> None:
-        # H8: the old one last fired at 01:00, the new one is seen at 02:20
+class TestAnEditOfTheVersion:
+    """A job is one thing that is edited: it keeps its DAG, its history, its pause and its place (H21)."""
+
+    def test_keeps_the_dag_its_runs_and_since_when_it_counts(self) -> None:
         world = deployed()
         ran(world, NOW + HOUR)
         later(world, 2 * HOUR + 20 * MINUTE, job(version=2))
-        found = entry(world, NEXT)
-        assert (found.active_since, found.begins) == (NOW + HOUR, NOW + HOUR)
-        schedule = as_seen(world.trees["main"].facts().plans[NEXT].schedule, found)  # type: ignore[union-attr,arg-type]
-        following = schedule.next_run(None, world.now)
-        assert following is not None and following.fire == NOW + 2 * HOUR
+        assert world.live() == {ID} and world.reconcile().plan.is_settled
+        assert "version:2" in world.airflow.dag_records[ID].tags
+        assert len(world.history(ID)) == 1 and not world.state().archives(ID)
+        assert (entry(world).active_since, len(entry(world).revisions)) == (NOW, 1)
 
-    def test_of_a_job_that_never_ran_goes_on_from_when_it_was_armed(self) -> None:
+    def test_goes_on_after_its_last_interval(self) -> None:
+        # H8: it last fired at 01:00, and the edit is seen at 03:20
         world = deployed()
-        later(world, 2 * HOUR, job(version=2))
-        assert entry(world, NEXT).active_since == NOW
+        ran(world, NOW + HOUR)
+        later(world, 3 * HOUR + 20 * MINUTE, job(version=2))
+        following = world.airflow.jobs[ID].next_run(NOW + HOUR, world.now)
+        assert following is not None and following.fire == NOW + 3 * HOUR
 
-    def test_of_a_job_that_was_off_is_a_new_job(self) -> None:
-        world = deployed()
+    def test_keeps_its_place_in_catch_up(self) -> None:
+        # H9: the start is five months ago, and the old version got as far as 01:00
+        start = {"start_time": "2026-01-01T00:00Z", "catchup": True}
+        world = deployed(**start)
+        ran(world, NOW + HOUR)
+        later(world, 3 * HOUR + 20 * MINUTE, job(version=2, **start))
+        fires = [run.fire for run in world.airflow.jobs[ID].missed(NOW + HOUR, world.now)]
+        assert fires == [NOW + 2 * HOUR, NOW + 3 * HOUR]
+
+    def test_that_switches_catch_up_on_too_replays_what_was_missed(self) -> None:
+        # H13
+        world = deployed(start_time="2026-06-09T20:00Z")
         ran(world, NOW)
-        later(world, HOUR, job(enabled=False))
-        later(world, HOUR, job(version=2))
-        assert (entry(world, NEXT).active_since, entry(world, NEXT).begins) == (NOW + 2 * HOUR, NOW + 2 * HOUR)
+        later(world, MINUTE, job(version=2, start_time="2026-06-09T20:00Z", catchup=True))
+        replayed = [run.partition_key for run in world.airflow.run_records if run.run_type != "scheduled"]
+        assert replayed == [iso(NOW - hours * HOUR) for hours in (4, 3, 2)]
 
-    def test_after_the_old_one_was_retired_is_a_new_job(self) -> None:
+    def test_unpauses_nothing(self) -> None:
+        # H14
+        world = deployed()
+        world.airflow.set_paused(ID, paused=True)
+        later(world, 2 * HOUR)
+        later(world, HOUR, job(version=2))
+        assert world.airflow.dag_records[ID].is_paused and entry(world).now.is_paused
+
+    def test_after_a_retirement_is_a_new_job(self) -> None:
         # H16
         world = deployed()
         ran(world, NOW)
         world.deploy(job("other"))
         world.pending_ranges()
         later(world, HOUR, job("other"), job(version=2))
-        assert entry(world, NEXT).active_since == world.now
+        assert entry(world).active_since == world.now
 
 
 class TestASchedule:
@@ -201,10 +222,6 @@ class TestABrokenFile:
         later(world, HOUR, *mended)
         return world
 
-    def test_that_is_mended_as_a_new_version_goes_on_after_the_old_ones_last_fire(self) -> None:
-        found = entry(self.broken(job(version=2)), NEXT)
-        assert (found.active_since, found.begins, found.goes_on_after) == (NOW + HOUR, NOW + HOUR, NOW + HOUR)
-
     def test_that_is_mended_was_an_outage_and_no_pause(self) -> None:
         # H8: the newest interval that ended meanwhile is made up
         world = self.broken(job())
@@ -216,7 +233,7 @@ class TestABrokenFile:
         world = self.broken(job(enabled=False))
         later(world, HOUR, self.BAD)
         later(world, HOUR, job(version=2))
-        assert entry(world, NEXT).active_since == world.now
+        assert entry(world).active_since == world.now
 
     def test_stays_paused_if_it_was(self) -> None:
         # H14, C25
@@ -243,7 +260,7 @@ class TestRetirement:
         world.fire(ID)
         world.deploy(job("other"))
         world.pending_ranges()
-        assert world.live() == {"job.etl.other__1"}
+        assert world.live() == {"job.etl.other"}
         assert world.history(ID) == {"scheduled__1"}
         assert "jobs/etl/hourly.yaml" in str(world.state().read_archive(world.state().archives(ID)[0]))
 
@@ -330,7 +347,7 @@ def test_two_branches_with_one_job_do_not_meet() -> None:
     world = deployed()
     world.deploy(job(), branch="try")
     world.pending_ranges("try")
-    assert world.live("try") == {"try--job.etl.hourly__1"}
+    assert world.live("try") == {"try--job.etl.hourly"}
     assert not world.reconcile("try").plan.findings
     assert replace(entry(world), dag_id="").table == ""
 

@@ -86,7 +86,7 @@ def test_a_job_that_is_gone_from_a_tree_of_jobs_is_retired() -> None:  # C23
     world = deployed(job(), job("other"))
     world.deploy(job())
     world.pending_ranges()
-    assert set(world.airflow.dag_records) == {"job.etl.hourly__1"}
+    assert set(world.airflow.dag_records) == {"job.etl.hourly"}
 
 
 @pytest.mark.parametrize("left", [(), (job(),)])
@@ -98,7 +98,7 @@ def test_an_empty_tree_is_retired_once_someone_confirms_it(left: tuple[Job, ...]
     for _ in range(4):
         world.parse()
         world.reconcile()  # the later steps need no confirmation of their own
-    assert set(world.airflow.dag_records) == {"job.etl.hourly__1" for _ in left}
+    assert set(world.airflow.dag_records) == {"job.etl.hourly" for _ in left}
 
 
 def test_an_unreadable_tree_cannot_be_confirmed() -> None:

@@ -34,13 +34,13 @@ class JobPlan:
 
     @property
     def key(self) -> str:
-        """``job/team.name__version``."""
+        """``job/team.name``."""
         return self.job.key
 
     @property
     def family(self) -> str:
-        """What all versions of the job have in common: ``job/team.name``."""
-        return self.job.family
+        """The key: a job is one thing that is edited (H21)."""
+        return self.job.key
 
     @property
     def file(self) -> str:
@@ -73,7 +73,7 @@ class JobPlan:
 def resolve_jobs(
     jobs: Iterable[Job], settings: Settings, *, branch: str = "main", wanted: str | None = None
 ) -> dict[str, JobPlan | RejectedConf]:
-    """Judge every job; keys are ``job/team.name__version``. One bad job never touches another's verdict.
+    """Judge every job; keys are ``job/team.name``. One bad job never touches another's verdict.
 
     With ``wanted``, a DAG id, only those of that id.
     """
@@ -126,8 +126,7 @@ def _plan(job: Job, settings: Settings, branch: str) -> JobPlan:
 
 
 def _dag_id(job: Job, settings: Settings, branch: str) -> str:
-    name, version = f"{job.team}.{job.name}", job.document.version
-    return job_dag_id(name=name, version=version, branch=branch, default_branch=settings.default_branch)
+    return job_dag_id(name=f"{job.team}.{job.name}", branch=branch, default_branch=settings.default_branch)
 
 
 def own_settings(document: JobDocument) -> ConfSettings:

@@ -51,14 +51,6 @@ class Restore:
 
 
 @dataclass(frozen=True)
-class KeepPaused:
-    """A version of a job takes the place of one that is paused by hand (H14)."""
-
-    dag_id: str
-    why: str
-
-
-@dataclass(frozen=True)
 class Unpause:
     """Nothing stays held by hand (C25)."""
 
@@ -156,7 +148,7 @@ class Report:
 
 
 RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Forget | Delete | Clear
-Action: TypeAlias = Keep | Deploy | Record | Restore | KeepPaused | Unpause | Replay | RetireStep | Hold | Report
+Action: TypeAlias = Keep | Deploy | Record | Restore | Unpause | Replay | RetireStep | Hold | Report
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,11 @@ from typing import Any
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.actions import (
     Action,
     Deploy,
     Hold,
     Keep,
-    KeepPaused,
     Plan,
     Record,
     Replay,
@@ -28,11 +26,10 @@ from airflow_chronon.core.plan.actions import (
 )
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, KnownDag, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.plan.history import JournalEntry, journal_entry, pending_after, switched_off
+from airflow_chronon.core.plan.history import JournalEntry, Seen, journal_entry, pending_after, switched_off
 from airflow_chronon.core.plan.manifest import DeployedManifest, manifest_of, settings_of_manifest
 from airflow_chronon.core.plan.pending import pending_ranges
 from airflow_chronon.core.plan.retirement import OrphanedDag, retire_steps
-from airflow_chronon.core.plan.succession import inherits_pause, seen_of
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.settings.model import OnRetire, Pause, Settings
 from airflow_chronon.errors import Fault
@@ -72,7 +69,7 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
     and retires nothing while the tree looks damaged. Applied again and again it converges, whatever interrupts it.
     """
     entries = journal_after(facts, now=now)
-    actions: list[Action] = [*_pauses(facts)]
+    actions: list[Action] = []
     replays: list[Action] = []
     for dag_id, entry in sorted(entries.items()):
         if entry.pending is not None:
@@ -91,23 +88,20 @@ def journal_after(facts: Facts, *, now: Instant) -> dict[str, JournalEntry]:
     """The journal as of ``now``; what partitions are owed is worked out later."""
     tree, journal = facts.tree, facts.state.journal
     entries = dict(journal)
-    jobs = {plan.family for plan in tree.plans.values() if isinstance(plan, JobPlan)}
     for dag_id, plan in tree.plans.items():
         known = journal.get(dag_id)
         if known is None and isinstance(plan, ConfPlan) and _is_on_another_grid(plan, facts.state):
             continue  # not remembered as it is, so that the next reconcile reports it again
-        if _inherits_pause(facts, plan) and _own_dag(facts, dag_id) is None:
-            continue  # there is nothing yet that could be paused; until it is recorded, it does not fire
         is_back = known is not None and known.gone is not None and _is_over(facts, dag_id)
         before = None if is_back else known  # re-creating forgets the history, and not the grid (H16, C22)
-        seen = seen_of(plan, deployment=facts.deployment, tree=tree, airflow=facts.airflow, state=facts.state, now=now)
+        seen = Seen(now, isinstance(plan, JobPlan) and _is_paused(facts, dag_id))
         entries[dag_id] = _with_contract(journal_entry(plan, facts.manifests[dag_id], before, seen), known, facts.state)
     for dag_id, entry in journal.items():
         if dag_id in tree.plans or entry.gone is not None:
             continue
         if tree.holds(dag_id, entry):
             entries[dag_id] = switched_off(entry, now=now)  # the loader has, since it is broken or of elsewhere
-        elif _is_going(facts, dag_id) or entry.family in jobs:  # another version has its place, and may come to fire
+        elif _is_going(facts, dag_id):
             tombstone = facts.state.tombstones.get(dag_id)
             entries[dag_id] = replace(entry, gone=tombstone.since if tombstone is not None else now, pending=None)
     return entries
@@ -150,8 +144,10 @@ def _is_on_another_grid(plan: ConfPlan, state: StateFacts) -> bool:
     return state.contracts.get(plan.dag_id, grid) != grid
 
 
-def _inherits_pause(facts: Facts, plan: GoodPlan) -> bool:
-    return inherits_pause(plan, deployment=facts.deployment, tree=facts.tree, airflow=facts.airflow, state=facts.state)
+def _is_paused(facts: Facts, dag_id: str) -> bool:
+    """By Airflow, or by the journal where Airflow does not have the DAG now."""
+    known, dag = facts.state.journal.get(dag_id), _own_dag(facts, dag_id)
+    return dag.is_paused if dag is not None else known is not None and known.now.is_paused
 
 
 def _own_dag(facts: Facts, dag_id: str) -> KnownDag | None:
@@ -207,13 +203,6 @@ def _deploys(facts: Facts) -> Iterator[Action]:
             yield Keep(dag_id)
         else:
             yield Deploy(dag_id, manifest, is_new=dag_id not in state.manifests)
-
-
-def _pauses(facts: Facts) -> Iterator[Action]:
-    for dag_id, plan in sorted(facts.tree.plans.items()):
-        dag = _own_dag(facts, dag_id)
-        if dag is not None and not dag.is_paused and _inherits_pause(facts, plan):
-            yield KeepPaused(dag_id, "the version whose place it takes is paused (H14)")
 
 
 def _restores(facts: Facts) -> Iterator[Action]:

@@ -18,7 +18,6 @@ from airflow_chronon.core.plan.actions import (
     Forget,
     Hold,
     Keep,
-    KeepPaused,
     Plan,
     Record,
     Replay,
@@ -64,8 +63,6 @@ def _lines(action: Action) -> Iterator[str]:
             yield f"record    {counted(len(entries), 'conf')} in the journal"
         case Restore(dag_id=dag_id):
             yield f"restore   {dag_id}: its conf is back before it was deleted"
-        case KeepPaused(dag_id=dag_id, why=why):
-            yield f"pause     {dag_id}: {why}"
         case Unpause(dag_id=dag_id, why=why):
             yield f"unpause   {dag_id}: {why}"
         case Replay(dag_id=dag_id, label_range=label_range):
@@ -104,7 +101,7 @@ def _retire_line(action: Action) -> str:
 
 
 def _plain(name: str) -> str:
-    return {"WaitForRuns": "wait for runs", "StopRuns": "stop runs", "KeepPaused": "pause"}.get(name, name.lower())
+    return {"WaitForRuns": "wait for runs", "StopRuns": "stop runs"}.get(name, name.lower())
 
 
 def _json(action: Action) -> dict[str, Any]:

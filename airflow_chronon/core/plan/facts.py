@@ -137,8 +137,7 @@ def tree_facts(
         return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=default_branch)
 
     def id_of_job(job: Job) -> str:
-        name, version = f"{job.team}.{job.name}", job.document.version
-        return job_dag_id(name=name, version=version, branch=branch, default_branch=default_branch)
+        return job_dag_id(name=f"{job.team}.{job.name}", branch=branch, default_branch=default_branch)
 
     bad = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
     known = {*(str(conf.key) for conf in readable), *(job.key for job in readable_jobs)}
@@ -152,7 +151,7 @@ def tree_facts(
         bad=tuple(bad),
         keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
         stems=tuple(sorted(id_stem(key, branch=branch, default_branch=default_branch) for key in unread)),
-        families=frozenset((*map(family_of, readable), *(job.family for job in readable_jobs), *unchanged)),
+        families=frozenset((*map(family_of, readable), *(job.key for job in readable_jobs), *unchanged)),
     )
 
 
@@ -172,7 +171,6 @@ class AirflowFacts:
     dags: Mapping[str, KnownDag] = field(default_factory=dict)  #: every DAG with the tag ``chronon``, of any branch
     active_runs: Mapping[str, int] = field(default_factory=dict)  #: of DAGs that are to go
     past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)  #: of DAGs that owe partitions
-    last_fires: Mapping[str, Instant] = field(default_factory=dict)  #: of jobs that a new version supersedes
     backfilling: frozenset[str] = frozenset()  #: of these, the DAGs with an active backfill
     settings: AirflowSettings = AirflowSettings()
 

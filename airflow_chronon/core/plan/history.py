@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_chronon.core.calendar.instants import Instant
@@ -63,7 +63,6 @@ class JournalEntry:
     gone: Instant | None = None  #: since when no conf of the tree has this DAG id
     active_since: Instant | None = None  #: of a job: no fire at or before it counts as missed (H8, H14)
     begins: Instant | None = None  #: of a job whose file names no start: where its first interval begins (H15)
-    goes_on_after: Instant | None = None  #: of a job that supersedes another version: the last fire before it (H8)
 
     @property
     def now(self) -> ScheduleRevision:
@@ -94,7 +93,7 @@ class JournalEntry:
     def seen(self, schedule: JobSchedule, *, active_since: Instant) -> JobSchedule:
         """A schedule of this job as the deployment knows it."""
         first = self.first_seen if self.begins is None else self.begins
-        return schedule.seen(first=first, active_since=active_since, goes_on_after=self.goes_on_after)
+        return schedule.seen(first=first, active_since=active_since)
 
     def revision_at(self, instant: Instant) -> ScheduleRevision | None:
         """The settings that held at an instant; None before the conf was first seen."""
@@ -103,29 +102,18 @@ class JournalEntry:
 
 
 @dataclass(frozen=True)
-class Heritage:
-    """What a version of a job takes over from the one that it supersedes (H8, H14); as in :class:`JournalEntry`."""
-
-    active_since: Instant
-    begins: Instant | None
-    goes_on_after: Instant | None
-
-
-@dataclass(frozen=True)
 class Seen:
     """What a reconcile sees of a DAG besides its conf."""
 
     now: Instant
-    is_paused: bool = False  #: a job's DAG is paused by hand, or is to be, as the version before it
-    heritage: Heritage | None = None  #: of a job that takes the place of another version: new, or back
+    is_paused: bool = False  #: a job's DAG is paused by hand
 
 
 def journal_entry(plan: GoodPlan, manifest: DeployedManifest, known: JournalEntry | None, seen: Seen) -> JournalEntry:
     """The entry of a deployed conf or job as of now: the known one, with a new era when the schedule has changed.
 
     A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions owed (H13). A job
-    is armed when it is new, and again when it is seen to fire after it did not (H14); in the place of another version it
-    goes on as that one would have (H8).
+    is active since it was new, or since it was last seen to fire after it did not (H14).
     """
     revision = ScheduleRevision(seen.now, plan.intervals, plan.settings.enabled, seen.is_paused)
     fields: Json = {
@@ -136,7 +124,7 @@ def journal_entry(plan: GoodPlan, manifest: DeployedManifest, known: JournalEntr
         "digest": manifest.digest,
     }
     if isinstance(plan, JobPlan):
-        fields |= asdict(seen.heritage) if seen.heritage is not None else _own(known, revision)
+        fields |= _activation(known, revision)
     if known is None:
         return JournalEntry(dag_id=plan.dag_id, first_seen=seen.now, revisions=(revision,), **fields)
     after = replace(known, gone=None, **fields)
@@ -149,8 +137,8 @@ def journal_entry(plan: GoodPlan, manifest: DeployedManifest, known: JournalEntr
     )
 
 
-def _own(known: JournalEntry | None, revision: ScheduleRevision) -> Json:
-    """Since when a job counts that takes nobody's place: now when it is new or on again (H14, H15)."""
+def _activation(known: JournalEntry | None, revision: ScheduleRevision) -> Json:
+    """Activation time of a job: now if it is new or was just enabled again (H14, H15)."""
     is_new = known is None or (known.meant.schedule is None and revision.schedule is not None)
     is_on_again = known is not None and revision.fires and not known.meant.fires
     return ({"active_since": revision.since} if is_new or is_on_again else {}) | (
@@ -215,7 +203,6 @@ def entry_to_json(entry: JournalEntry) -> Json:
         "gone",
         "active_since",
         "begins",
-        "goes_on_after",
     )
     data: Json = {name: getattr(entry, name) for name in names}
     data["revisions"] = [_revision_to_json(revision) for revision in entry.revisions]
@@ -234,9 +221,7 @@ def entry_from_json(data: Mapping[str, Any]) -> JournalEntry:
         *(revision.since for revision in revisions),
         *([] if pending is None else [pending.until]),
     ]
-    instants += [
-        each for each in (entry.gone, entry.active_since, entry.begins, entry.goes_on_after) if each is not None
-    ]
+    instants += [each for each in (entry.gone, entry.active_since, entry.begins) if each is not None]
     if (
         not revisions
         or not all(isinstance(text, str) for text in texts)

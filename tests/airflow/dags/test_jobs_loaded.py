@@ -13,7 +13,6 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.describe.job_page import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.plan.history import Heritage
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_from_bytes, manifest_of, plan_of_manifest
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
@@ -21,7 +20,7 @@ from airflow_chronon.state.folder import StateFolder
 from tests.support.airflow_jobs import arm, state_of, write_job
 from tests.support.schedules import at
 
-DAG_ID = "job.etl.hourly__1"
+DAG_ID = "job.etl.hourly"
 HOURLY = {"cron_expression": "0 0 * ? * *"}
 
 
@@ -36,7 +35,7 @@ def state(tmp_path: Path) -> StateFolder:
     return state_of(tmp_path / "home")
 
 
-def plan(root: Path, key: str = "job/etl.hourly__1") -> JobPlan:
+def plan(root: Path, key: str = "job/etl.hourly") -> JobPlan:
     found = read_conf_root(root, environ=os.environ).judge()[key]
     assert isinstance(found, JobPlan)
     return found
@@ -111,15 +110,6 @@ class TestArming:
         assert set(build_dags(conf_root=root)) == {DAG_ID}
         opened.assert_not_called()
 
-    def test_a_task_knows_where_a_new_version_goes_on_whatever_start_its_file_names(self, root, state, monkeypatch):
-        # H8: its first interval is cut there, and a replay of it is named by that instant
-        write_job(root, schedule={"cron_expression": "0 0 * * *", "start_time": "2026-01-01"})
-        since = at("2026-06-01T10:00:00Z")
-        arm(state, plan(root), now=since + 1800, heritage=Heritage(since, since, since))
-        asks_for(DAG_ID, monkeypatch)
-        run = schedule(build_dags(conf_root=root)[DAG_ID]).run_of(since)
-        assert (run.logical_date, run.fire) == (since, at("2026-06-02T00:00:00Z"))
-
 
 class TestTheDag:
     def test_has_one_task_whose_turns_are_few_and_whose_runs_are_many(self, root):
@@ -166,7 +156,7 @@ class TestTheDag:
         write_job(root, "bad", schedule=HOURLY, task_defaults={"on_failure_callback": "no.such.thing"})
         write_job(root, schedule=HOURLY)
         assert set(build_dags(conf_root=root)) == {DAG_ID}
-        with pytest.raises(ImportErrors, match=r"job/etl\.bad__1 .*no\.such\.thing"):
+        with pytest.raises(ImportErrors, match=r"job/etl\.bad .*no\.such\.thing"):
             raise_import_errors(conf_root=root)
 
 

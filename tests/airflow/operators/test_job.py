@@ -17,7 +17,7 @@ from tests.airflow.dags.test_jobs_loaded import plan
 from tests.support.airflow_jobs import arm, context, state_of, write_job
 from tests.support.schedules import at
 
-DAG_ID = "job.etl.hourly__1"
+DAG_ID = "job.etl.hourly"
 SHOW = "import json, os, sys; open(sys.argv[1], 'w').write(json.dumps([sys.argv[2:], dict(os.environ)]))"
 WINDOW = ("HOPS_START_TIME", "HOPS_END_TIME", "HOPS_LOGICAL_DATE")
 
@@ -64,7 +64,7 @@ class TestTheWindow:
         _, environment = run(context(NINE, interval=(at(NINE), at(TEN)), run_type="scheduled"))
         assert window(environment) == (NINE, TEN, NINE)
         assert environment["CHRONON_START_TIME"] == NINE and environment["CHRONON_PARTITION"] == NINE
-        assert environment["CHRONON_CONF"] == "job/etl.hourly__1"
+        assert environment["CHRONON_CONF"] == "job/etl.hourly"
         assert (environment["CHRONON_MODE"], environment["CHRONON_RUN_ID"]) == ("run", "run-1")
 
     def test_of_a_replay_is_worked_out_from_its_key(self, run):
@@ -114,7 +114,7 @@ class TestTheWindow:
         _, environment = run(context())
         assert window(environment) == (None, None, None)
         assert not [name for name in environment if name.startswith("CHRONON_START") or name == "CHRONON_PARTITION"]
-        assert environment["CHRONON_CONF"] == "job/etl.hourly__1"
+        assert environment["CHRONON_CONF"] == "job/etl.hourly"
 
     def test_of_a_job_without_a_schedule_is_what_is_given(self, run):
         assert window(run(context(start_time=NINE, end_time=TEN), schedule=None)[1]) == (NINE, TEN, NINE)

@@ -22,7 +22,6 @@ EVERY = (
     actions.Record((journal_entry(PLAN, manifest_of(PLAN), None, Seen(0)),)),
     actions.Restore("x"),
     actions.Unpause("x", "paused by hand"),
-    actions.KeepPaused("x", "the one before it is paused"),
     actions.Replay("x", STRETCH, 4),
     actions.Drain("x", "gone"),
     actions.WaitForRuns("x", 2),
@@ -54,10 +53,10 @@ def test_what_is_held_is_listed_and_what_is_kept_is_counted() -> None:
 
 
 def test_a_replay_names_its_labels() -> None:
-    assert "2026-06-01 … 2026-06-03 (3)" in format_action(EVERY[6])
+    assert "2026-06-01 … 2026-06-03 (3)" in format_action(EVERY[5])
 
 
 def test_only_errors_and_what_is_held_are_findings() -> None:
-    assert actions.Plan(EVERY).findings == (EVERY[15],)
+    assert actions.Plan(EVERY).findings == (EVERY[14],)
     error = actions.Report(actions.Severity.ERROR, FAULT)
     assert actions.Plan((error,)).findings == (error,)

@@ -64,8 +64,8 @@ class JobLab:
     def tell(self) -> Path:
         return self.airflow.server.home / "told" / "tell.py"
 
-    def dag_id(self, name: str, *, version: int = 1) -> str:
-        return f"{self.here.branch}--job.etl.{name}__{version}"
+    def dag_id(self, name: str) -> str:
+        return f"{self.here.branch}--job.etl.{name}"
 
     def write(self, name: str, *, works: float = 0, fails: int = 0, **document: Any) -> str:
         """Put a job file there as a whole, or another into its place; returns the DAG id."""
@@ -96,9 +96,9 @@ class JobLab:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def scheduled(self, name: str, *, version: int = 1) -> list[str]:
+    def scheduled(self, name: str) -> list[str]:
         """The logical dates of a job's scheduled runs, oldest first."""
-        found = self.airflow.api.runs(self.dag_id(name, version=version), run_type="scheduled")
+        found = self.airflow.api.runs(self.dag_id(name), run_type="scheduled")
         return sorted(run.partition_key or "" for run in found)
 
     def wait_for_runs(self, name: str, count: int = 1, *, timeout: float = 300) -> list[str]:
