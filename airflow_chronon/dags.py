@@ -25,13 +25,13 @@ from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
 from airflow_chronon.core.describe.job_page import job_page
 from airflow_chronon.core.describe.page import conf_page
 from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
+from airflow_chronon.core.jobs.verdicts import Verdict
 from airflow_chronon.core.plan.facts import Deployment as PlanDeployment
-from airflow_chronon.core.plan.history import JournalEntry, as_seen
-from airflow_chronon.core.plan.manifest import plan_of_manifest
+from airflow_chronon.core.plan.history import as_seen
+from airflow_chronon.core.plan.manifest import DeployedManifest, plan_of_manifest
 from airflow_chronon.core.settings.model import Unscheduled
 from airflow_chronon.errors import ChrononError, Fault, Rejected
-from airflow_chronon.state.folder import StateFolder, open_state
+from airflow_chronon.state.folder import Records, StateFolder, open_state
 from airflow_chronon.state.orphaned_files import conf_file, forget_files
 
 if TYPE_CHECKING:
@@ -129,22 +129,24 @@ def _built(root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked) -> 
 def _jobs_built(
     found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
 ) -> Iterator[DAG | RejectedConf]:
-    """Each good job's DAG, with its schedule as the reconciler's journal knows it (H14)."""
+    """Each good job's DAG, with its schedule as its record knows it (H14)."""
     from airflow_chronon.airflow.dags.job import build_job_dag
 
     plans = [verdict for verdict in verdicts.values() if isinstance(verdict, JobPlan)]
     picked_plans = [plan for plan in plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
-    journal: Mapping[str, JournalEntry] = {}
-    if any(plan.schedule is not None for plan in picked_plans):
+    records, scheduled = Records(), [plan.dag_id for plan in picked_plans if plan.schedule is not None]
+    if scheduled:
         try:
-            journal = _state_of(found, root).journal()
+            records = _state_of(found, root).read_records(scheduled)
         except ChrononError as error:
             yield RejectedConf("state folder", found.state_root, (error.fault,))
             # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
+    for dag_id, fault in records.damaged.items():
+        yield RejectedConf(dag_id, f"its record in {found.state_root}", (fault,))
     for plan in picked_plans:
         try:
             schedule = plan.schedule
-            seen = None if schedule is None else as_seen(schedule, journal.get(plan.dag_id))
+            seen = None if schedule is None else as_seen(schedule, records.found.get(plan.dag_id))
             is_active = seen is None or seen.enabled
             page = job_page(plan, is_active=is_active) if picked.pages else ""
             yield build_job_dag(replace(plan, schedule=seen), job_path=str(root.path / plan.file), doc=page)
@@ -159,39 +161,40 @@ def _state_of(found: Deployment, root: ConfRoot) -> StateFolder:
 def _kept(
     found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked
 ) -> Iterator[DAG | RejectedConf]:
-    """The DAGs of confs that are gone, broken or of another environment now, off, from their copies (C23).
+    """The DAGs of confs that are gone, broken or of another environment now, off, from their records (C23).
 
-    Without them, runs in progress would hang: a task that starts must find its DAG. They end with the copies, which the
-    reconciler drops once it has archived them.
+    Without them, runs in progress would hang: a task that starts must find its DAG. They end once the reconciler has
+    archived them.
     """
     good = {verdict.dag_id for verdict in verdicts.values() if isinstance(verdict, ConfPlan | JobPlan)}
     if picked.wanted in good or not root.is_branch_known:
         return
     try:
         state = _state_of(found, root)
-        manifests = state.manifests() - good if picked.wanted is None else {picked.wanted}
+        records = state.read_records(state.dag_ids() - good if picked.wanted is None else {picked.wanted})
         orphaned_files = found.orphaned_files / state.prefix  # other branches keep theirs beside it
         if picked.wanted is not None and orphaned_files.is_dir():
-            forget_files(orphaned_files, keep=state.manifests())
+            forget_files(orphaned_files, keep=state.dag_ids())
     except ChrononError as error:
         yield RejectedConf("state folder", found.state_root, (error.fault,))
         return
-    for dag_id in sorted(manifests):
+    for dag_id, fault in records.damaged.items():
+        yield RejectedConf(dag_id, f"its record in {found.state_root}", (fault,))
+    for dag_id, record in sorted(records.found.items()):
+        manifest = record.manifest if record.keeps_dag else None
+        if manifest is None or not picked.takes(dag_id, key=manifest.key, team=manifest.team):
+            continue
         try:
-            manifest = state.read_manifest(dag_id)
-            if manifest is None or not picked.takes(dag_id, key=manifest.key, team=manifest.team):
-                continue
             path = conf_file(manifest, folder=orphaned_files, writes=picked.wanted is not None)
-            page = f"`{manifest.key}` ({manifest.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
-            yield _switched_off(
-                plan_of_manifest(manifest), path=path, page=page, namespace_prefix=root.namespace_prefix
-            )
+            yield _switched_off(manifest, path=path, namespace_prefix=root.namespace_prefix)
         except Exception as error:
-            yield _not_built(error, key=dag_id, file=f"its copy in {found.state_root}")
+            yield _not_built(error, key=dag_id, file=f"its record in {found.state_root}")
 
 
-def _switched_off(plan: GoodPlan, *, path: str, page: str, namespace_prefix: str) -> DAG:
+def _switched_off(manifest: DeployedManifest, *, path: str, namespace_prefix: str) -> DAG:
     """The DAG of a conf or job that is gone."""
+    plan = plan_of_manifest(manifest)
+    page = f"`{plan.key}` ({plan.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
     from airflow_chronon.airflow.timetables.fires import Fires
 
     if isinstance(plan, JobPlan):

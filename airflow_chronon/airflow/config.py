@@ -22,7 +22,7 @@ class Deployment:
     conf_root: Path
     branch: str | None  #: None: chronon.yaml or its default decides
     bundle: str  #: the DAG bundle that the loader file is in
-    state_root: str  #: where copies, journal and archive are kept: a path or an fsspec URL
+    state_root: str  #: where records and archive are kept: a path or an fsspec URL
     orphaned_files: (
         Path  #: a folder of this machine for the files of confs that are gone, while their last jobs need them
     )

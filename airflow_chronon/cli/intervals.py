@@ -13,25 +13,26 @@ from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.partitions.limits import limited
 from airflow_chronon.core.partitions.parse import read_range, read_span
-from airflow_chronon.core.plan.history import JournalEntry, as_seen
+from airflow_chronon.core.plan.history import as_seen
+from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.core.runs.intervals_range import check_ended, read_intervals
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.partitioned import RunSchedule
 
 
-def seen_plan(plan: GoodPlan, entry: JournalEntry | None) -> GoodPlan:
+def seen_plan(plan: GoodPlan, record: DeploymentRecord | None) -> GoodPlan:
     """The plan with its schedule as the deployment knows it: a job may begin when it was first seen (H15)."""
     if isinstance(plan, JobPlan) and plan.schedule is not None:
-        return replace(plan, schedule=as_seen(plan.schedule, entry))
+        return replace(plan, schedule=as_seen(plan.schedule, record))
     return plan
 
 
-def is_active(plan: GoodPlan, entry: JournalEntry | None) -> bool:
+def is_active(plan: GoodPlan, record: DeploymentRecord | None) -> bool:
     """Whether a schedule that is on may fire: a job's waits for its first reconcile (H14)."""
-    if entry is not None or not isinstance(plan, JobPlan) or plan.schedule is None:
+    if record is not None or not isinstance(plan, JobPlan) or plan.schedule is None:
         return True
-    return not plan.schedule.enabled or as_seen(plan.schedule, entry).enabled
+    return not plan.schedule.enabled or as_seen(plan.schedule, record).enabled
 
 
 def schedule_of(plan: GoodPlan) -> RunSchedule | JobSchedule:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.extras import optional
 
 _TEMPORARY = ".tmp-"
+_READERS = 8  # in an object store each file is a round trip
 
 
 class StateError(ChrononError):
@@ -34,6 +36,9 @@ class StateFiles(Protocol):
         """The names of the files and folders in a folder, sorted; empty when it is not there."""
 
     def read(self, path: str) -> bytes | None: ...
+
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """The whole files by their paths, those that are there; side by side in an object store."""
 
     def write(self, path: str, data: bytes) -> None:
         """Write a whole file, in place of an older one."""
@@ -67,6 +72,9 @@ class LocalStateFiles:
             except FileNotFoundError:
                 return None
 
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+        return {path: data for path in paths if (data := self.read(path)) is not None}
+
     def write(self, path: str, data: bytes) -> None:
         target = self.root / path
         with _guarded("write", target):
@@ -77,16 +85,18 @@ class LocalStateFiles:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                os.chmod(temporary, 0o640)  # copies hold settings; whoever runs the tasks shares the group
+                os.chmod(temporary, 0o640)  # records hold settings; whoever runs the tasks shares the group
                 os.replace(temporary, target)
+                _flush(target.parent)
             except BaseException:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(temporary)
                 raise
 
     def remove(self, path: str) -> None:
-        with _guarded("remove", self.root / path):
-            (self.root / path).unlink(missing_ok=True)
+        with _guarded("remove", self.root / path), contextlib.suppress(FileNotFoundError):
+            (self.root / path).unlink()
+            _flush((self.root / path).parent)
 
 
 @dataclass(frozen=True)
@@ -119,6 +129,12 @@ class RemoteStateFiles:
                 return None
         return data
 
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+        asked = list(paths)
+        with ThreadPoolExecutor(_READERS) as pool:
+            found = zip(asked, pool.map(self.read, asked), strict=True)
+            return {path: data for path, data in found if data is not None}
+
     def write(self, path: str, data: bytes) -> None:
         target = f"{self.root}/{path}"
         with _guarded("write", target):
@@ -143,6 +159,15 @@ def open_state_files(root: str, *, options: Mapping[str, Any] | None = None) -> 
     with _guarded("open", root):
         filesystem, path = fsspec.core.url_to_fs(root, **dict(options or {}))
     return RemoteStateFiles(filesystem, str(path).rstrip("/"))
+
+
+def _flush(folder: Path) -> None:
+    """Put the names in a folder onto its disk, so that no power cut takes them back (S9)."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

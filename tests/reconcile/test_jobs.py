@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 
 import pytest
 
@@ -12,7 +11,7 @@ from airflow_chronon.core.calendar.instants import HOUR, MINUTE, iso
 from airflow_chronon.core.confs.resolve import RejectedConf
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Report, Unpause
-from airflow_chronon.core.plan.history import JournalEntry, entry_from_json, entry_to_json
+from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.errors import Fault
 from tests.reconcile.test_replaying import go_on
 from tests.support.confs import at
@@ -21,8 +20,8 @@ from tests.support.world import NOW, Killed, World, conf, job
 ID = "job.etl.hourly"
 
 
-def entry(world: World, dag_id: str = ID) -> JournalEntry:
-    return world.state().journal()[dag_id]
+def entry(world: World, dag_id: str = ID) -> DeploymentRecord:
+    return world.records()[dag_id]
 
 
 def ran(world: World, fire: int, *, dag_id: str = ID, kind: str = "scheduled", state: str = "success") -> None:
@@ -82,10 +81,10 @@ class TestArming:
         assert entry(world).active_since == NOW
         assert len(entry(world).revisions) == 2
 
-    def test_the_journal_survives_being_written_and_read(self) -> None:
+    def test_its_record_survives_being_written_and_read(self) -> None:
         world = deployed()
         later(world, HOUR, job(enabled=False))
-        assert entry_from_json(entry_to_json(entry(world))) == entry(world)
+        assert DeploymentRecord.from_json(entry(world).to_json(), dag_id=ID) == entry(world)
 
     def test_an_unchanged_tree_changes_nothing(self) -> None:
         world = deployed()
@@ -108,7 +107,7 @@ class TestPauses:
         assert not [action for action in plan.actions if isinstance(action, Unpause)]
         assert any(isinstance(action, Report) and action.conf == ID for action in plan.actions)
 
-    def test_the_journal_has_the_pause_and_its_end(self) -> None:
+    def test_its_record_has_the_pause_and_its_end(self) -> None:
         # H20
         world = self.paused()
         assert [revision.is_paused for revision in entry(world).revisions] == [False, True]
@@ -249,7 +248,7 @@ class TestABrokenFile:
     def test_fires_no_more_until_it_is_good_again(self) -> None:
         world = self.broken()
         assert not entry(world).now.fires
-        assert entry_from_json(entry_to_json(entry(world))) == entry(world)
+        assert DeploymentRecord.from_json(entry(world).to_json(), dag_id=ID) == entry(world)
 
 
 class TestRetirement:
@@ -279,7 +278,7 @@ class TestRetirement:
         world.pending_ranges()
         later(world, 5 * HOUR, job("other"), job())
         assert (entry(world).active_since, entry(world).begins) == (world.now, world.now)
-        assert entry(world).gone is None
+        assert entry(world).retirement is None
 
     def test_back_before_it_was_deleted_it_goes_on(self) -> None:
         world = deployed()
@@ -349,7 +348,7 @@ def test_two_branches_with_one_job_do_not_meet() -> None:
     world.pending_ranges("try")
     assert world.live("try") == {"try--job.etl.hourly"}
     assert not world.reconcile("try").plan.findings
-    assert replace(entry(world), dag_id="").table == ""
+    assert entry(world).manifest.table == ""
 
 
 @pytest.mark.parametrize("number", range(12))

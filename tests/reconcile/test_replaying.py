@@ -59,7 +59,7 @@ def test_neighbours_run_as_one_backfill_and_single_ones_by_their_key() -> None:
     assert replayed(world) == [0, 1, 2, 4]
     go_on(world)
     assert replayed(world) == [0, 1, 2, 4, 6, 7, 8, 9, 10]
-    assert world.state().journal()[ID].pending is None
+    assert world.records()[ID].pending is None
 
 
 def test_the_cap_and_the_skip_date_hold_over_all_reconciles() -> None:  # H10, H11
@@ -135,7 +135,7 @@ def test_a_backfill_that_someone_else_started_is_waited_for() -> None:
     world.airflow.create_backfill = lambda request: pytest.fail("a second one")  # type: ignore[assignment, method-assign]
     world.airflow.backfill_records.append(BackfillRecord(1, ID, 0, 0))
     assert world.reconcile().is_good
-    assert world.state().journal()[ID].pending is not None
+    assert world.records()[ID].pending is not None
 
 
 @pytest.mark.parametrize("number", range(14))

@@ -34,7 +34,7 @@ def test_a_conf_that_is_gone_is_drained_archived_and_deleted() -> None:  # C23, 
     (name,) = world.state().archives(ID)
     lines = world.state().read_archive(name)
     assert lines is not None
-    assert [line["kind"] for line in lines] == ["retirement", "conf", "journal", "run", "task_instance", "end"]
+    assert [line["kind"] for line in lines] == ["retirement", "conf", "record", "run", "task_instance", "end"]
     assert lines[0]["by"] == "a test" and "gone from the tree" in lines[0]["why"]
     assert lines[1]["document"] == ONE.raw
     assert (lines[3]["run_id"], lines[3]["note"]) == (run.run_id, "note 1")
@@ -68,7 +68,7 @@ def test_an_empty_or_unreadable_tree_retires_nothing_and_says_what_would_go(stat
         assert not done.is_good
         (hold,) = [action for action in done.plan.actions if isinstance(action, Hold)]
         assert ID in hold.dag_ids
-    assert ID in world.live() and world.state().tombstones() == {}
+    assert ID in world.live() and not world.retiring()
 
 
 def test_jobs_beside_confs_that_are_all_gone_make_no_sound_tree() -> None:  # C23, case 29
@@ -79,7 +79,7 @@ def test_jobs_beside_confs_that_are_all_gone_make_no_sound_tree() -> None:  # C2
         world.parse()
         done = world.reconcile()
         assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [3]
-    assert set(world.airflow.dag_records) == before and world.state().tombstones() == {}
+    assert set(world.airflow.dag_records) == before and not world.retiring()
 
 
 def test_a_job_that_is_gone_from_a_tree_of_jobs_is_retired() -> None:  # C23
@@ -106,7 +106,7 @@ def test_an_unreadable_tree_cannot_be_confirmed() -> None:
     world.trees["main"] = tree(state=TreeState.UNREADABLE)
     world.parse()
     assert not world.reconcile(confirmed=True).is_good
-    assert world.state().tombstones() == {}
+    assert not world.retiring()
 
 
 def test_a_tree_that_lost_more_than_a_third_waits_for_a_word() -> None:  # case 29
@@ -141,7 +141,7 @@ def test_a_bad_conf_counts_as_present(bad: Conf | RejectedConf) -> None:  # C23
     for _ in range(4):
         world.parse()
         world.reconcile()
-    assert ID in world.airflow.dag_records and ID not in world.state().tombstones()
+    assert ID in world.airflow.dag_records and ID not in world.retiring()
 
 
 def test_a_broken_conf_keeps_its_runs_going_but_fires_no_more() -> None:
@@ -160,19 +160,19 @@ def test_a_conf_that_comes_back_while_it_drains_goes_on() -> None:
     world.reconcile()
     world.deploy(ONE, TWO)
     world.pending_ranges()
-    assert world.fire(ID) is not None and world.state().tombstones() == {}
+    assert world.fire(ID) is not None and not world.retiring()
 
 
 def test_a_conf_that_comes_back_after_it_was_deleted_starts_anew() -> None:  # case 32, H16
     world = deployed(ONE, TWO)
-    first = world.state().journal()[ID].first_seen
+    first = world.records()[ID].first_seen
     world.deploy(TWO)
     world.pending_ranges()
     world.now += 3600
     world.deploy(ONE, TWO)
     world.pending_ranges()
-    entry = world.state().journal()[ID]
-    assert entry.first_seen == first + 3600 and entry.gone is None
+    entry = world.records()[ID]
+    assert entry.first_seen == first + 3600 and entry.retirement is None
     assert ID in world.live()
 
 
@@ -190,7 +190,7 @@ def test_a_delete_that_airflow_refuses_is_left_for_the_next_time(monkeypatch: py
             done = world.reconcile()
         assert [type(action) for action, _ in done.outcome.left] == [Delete]
         assert done.is_good  # nothing is wrong
-        assert ID in world.state().tombstones()
+        assert ID in world.retiring()
     world.pending_ranges()
     assert ID not in world.airflow.dag_records
 
@@ -199,7 +199,7 @@ def test_a_dag_that_a_file_still_produces_is_not_deleted() -> None:  # case 32
     world = deployed(ONE, TWO)
     world.deploy(TWO)
     world.parse()
-    world.reconcile()  # archived, its copy dropped
+    world.reconcile()  # archived
     for _ in range(3):
         world.reconcile()  # Airflow has parsed nothing since
         assert ID in world.airflow.dag_records
@@ -283,11 +283,11 @@ def test_a_broken_conf_is_reported_and_remembered_as_switched_off() -> None:  # 
     done = world.reconcile()
     (told,) = (action for action in done.plan.actions if isinstance(action, Report))
     assert "fires no more until it is mended" in told.fault.message and done.is_good
-    assert not world.state().journal()[ID].now.enabled
+    assert not world.records()[ID].now.enabled
     world.now += 3600
     world.deploy(ONE, TWO)
     world.pending_ranges()
-    assert [revision.enabled for revision in world.state().journal()[ID].revisions] == [True, False, True]
+    assert [revision.enabled for revision in world.records()[ID].revisions] == [True, False, True]
 
 
 def test_runs_are_stopped_when_the_settings_say_so() -> None:
@@ -303,7 +303,7 @@ def test_runs_are_stopped_when_the_settings_say_so() -> None:
     assert stopped.note is not None and stopped.note.startswith("note 1\nStopped by a test")
 
 
-def test_a_dag_without_copy_cannot_finish_so_its_runs_are_stopped() -> None:
+def test_a_dag_without_a_record_cannot_finish_so_its_runs_are_stopped() -> None:
     world = deployed(ONE, TWO)
     world.fire(ID)
     world.files.contents.clear()  # the state folder was lost
@@ -327,7 +327,7 @@ def test_a_failed_step_stops_further_retiring(monkeypatch: pytest.MonkeyPatch) -
     done = world.reconcile()
     assert not done.is_good and len(done.outcome.failed) == 1
     assert world.state().archives("staging_query.t.s.two__1") == ()
-    assert world.state().manifests() >= {ID, "staging_query.t.s.two__1"}
+    assert all(world.records()[each].keeps_dag for each in (ID, "staging_query.t.s.two__1"))
 
 
 def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
@@ -346,7 +346,7 @@ def test_a_grid_may_change_before_anything_was_written() -> None:  # C22
     world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
     world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
     world.pending_ranges()
-    assert world.state().journal()[ID].grid == "1h"
+    assert world.records()[ID].grid == "1h"
 
 
 def test_a_changed_schedule_on_the_same_grid_is_fine() -> None:  # C22
@@ -354,7 +354,7 @@ def test_a_changed_schedule_on_the_same_grid_is_fine() -> None:  # C22
     world.now += 600
     world.deploy(conf("t.s.one__1", schedule="0 3 * * *"))
     world.pending_ranges()
-    assert [revision.since - at("2026-06-10") for revision in world.state().journal()[ID].revisions] == [0, 600]
+    assert [revision.since - at("2026-06-10") for revision in world.records()[ID].revisions] == [0, 600]
 
 
 def test_a_rename_retires_the_old_name_and_starts_the_new_one() -> None:
@@ -392,5 +392,4 @@ def test_a_conf_that_airflow_never_saw_leaves_no_trace() -> None:
     world.deploy(ONE)
     world.reconcile()
     world.reconcile()
-    assert world.state().manifests() == {ID} and world.state().tombstones() == {}
-    assert world.state().journal()["staging_query.t.s.two__1"].gone is not None
+    assert set(world.records()) == {ID}

@@ -11,7 +11,7 @@ from airflow_chronon.airflow import config as deployment
 from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import Instant, to_datetime
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.partitioned import CatchUp
@@ -40,9 +40,9 @@ def state_of(home: Path) -> StateFolder:
 
 def arm(state: StateFolder, *plans: Any, now: Instant, **seen: Any) -> None:
     """What a reconcile records of jobs that it sees for the first time, or again."""
-    known = state.journal()
-    entries = [journal_entry(plan, manifest_of(plan), known.get(plan.dag_id), Seen(now, **seen)) for plan in plans]
-    state.update_journal(entries)
+    for plan in plans:
+        known = state.read_record(plan.dag_id)
+        state.write_record(record_after(plan, manifest_of(plan), known, now=now, **seen))
 
 
 def context(

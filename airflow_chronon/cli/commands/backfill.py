@@ -57,7 +57,7 @@ def backfill(options: argparse.Namespace) -> int:
     plan, verdicts = open_plan(root, options.conf)
     now = int(time.time())
     if not isinstance(plan, ConfPlan):
-        plan = seen_plan(plan, find_state(root, options)[1].journal().get(plan.dag_id))
+        plan = seen_plan(plan, find_state(root, options)[1].read_record(plan.dag_id))
     window = ended_range(plan, options.start_ds, options.end_ds, now=now)
     check_size(plan, window)
     server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)

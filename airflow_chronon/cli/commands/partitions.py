@@ -36,13 +36,15 @@ def partitions(options: argparse.Namespace) -> int:
     root = open_root(options.root)
     plan, _ = open_plan(root, options.conf)
     now = int(time.time())
-    entry = find_state(root, options)[1].journal().get(plan.dag_id)
-    active_since = is_active(plan, entry)
-    plan = seen_plan(plan, entry)
+    record = find_state(root, options)[1].read_record(plan.dag_id)
+    active_since = is_active(plan, record)
+    plan = seen_plan(plan, record)
     window = asked_range(plan, options.start_ds, options.end_ds)
     check_size(plan, window)
     server = find_server(options.airflow)
-    known = Known(revisions=entry.seen_revisions if entry is not None else (), is_active=active_since, good=State.DONE)
+    known = Known(
+        revisions=record.seen_revisions if record is not None else (), is_active=active_since, good=State.DONE
+    )
     if isinstance(plan, ConfPlan):
         known = replace(known, landed=Landings().of_conf(plan), good=State.LANDED)
     if server is not None:

@@ -41,7 +41,7 @@ class Reason:
 
 
 class KnownRevision(Protocol):
-    """The schedule that held since an instant, as the reconciler's journal remembers it."""
+    """The schedule that held since an instant, as its record remembers it."""
 
     @property
     def since(self) -> Instant: ...

@@ -61,7 +61,7 @@ class PartitionRow:
 
 @dataclass(frozen=True)
 class Known:
-    """What catalog, Airflow and journal say of one conf or job; None is not asked."""
+    """What catalog, Airflow and record say of one conf or job; None is not asked."""
 
     landed: frozenset[str] | None = None
     runs: Sequence[KnownRun] | None = None

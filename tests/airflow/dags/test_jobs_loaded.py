@@ -1,7 +1,8 @@
-"""Job files become DAGs, armed by the reconciler's journal (H8, H12 to H16)."""
+"""Job files become DAGs, active once the reconciler has a record of them (H8, H12 to H16)."""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.describe.job_page import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_from_bytes, manifest_of, plan_of_manifest
+from airflow_chronon.core.plan.manifest import OFF_TAG, DeployedManifest, manifest_of, plan_of_manifest
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder
@@ -87,23 +88,26 @@ class TestArming:
         write_job(root, schedule={"cron_expression": "30 * * * *"})
         assert schedule(build_dags(conf_root=root)[DAG_ID]).active_since == at("2026-06-01T10:20:00Z")
 
-    def test_one_that_the_journal_has_as_paused_waits_for_a_fire_to_come(self, root, state):
+    def test_one_that_its_record_has_as_paused_waits_for_a_fire_to_come(self, root, state):
         write_job(root, schedule=HOURLY)
         arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         arm(state, plan(root), now=at("2026-06-01T11:20:00Z"), is_paused=True)
         found = schedule(build_dags(conf_root=root)[DAG_ID])
         assert found.enabled and found.active_since is None
 
-    def test_a_damaged_journal_is_reported_and_no_job_fires(self, root, tmp_path):
+    def test_a_damaged_record_is_reported_and_keeps_its_job_alone_from_firing(self, root, state, tmp_path):
+        # S9
         write_job(root, schedule=HOURLY)
-        folder = tmp_path / "home" / "chronon_state" / "dags-folder" / "main"
-        folder.mkdir(parents=True)
-        (folder / "journal.json").write_text("{")
-        assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled
-        with pytest.raises(ImportErrors, match=r"journal\.json is damaged"):
+        write_job(root, "other", schedule=HOURLY)
+        arm(state, *(plan(root, f"job/etl.{name}") for name in ("hourly", "other")), now=at("2026-06-01T10:20:00Z"))
+        folder = tmp_path / "home" / "chronon_state" / "dags-folder" / "main" / "records"
+        (folder / f"{DAG_ID}.json").write_text("{")
+        dags = build_dags(conf_root=root)
+        assert not schedule(dags[DAG_ID]).enabled and schedule(dags["job.etl.other"]).enabled
+        with pytest.raises(ImportErrors, match=r"job\.etl\.hourly\.json is damaged"):
             raise_import_errors(conf_root=root)
 
-    def test_a_task_that_starts_does_not_read_the_journal_of_a_job_without_a_schedule(self, root, monkeypatch, mocker):
+    def test_a_task_that_starts_does_not_read_the_record_of_a_job_without_a_schedule(self, root, monkeypatch, mocker):
         write_job(root)
         asks_for(DAG_ID, monkeypatch)
         opened = mocker.patch("airflow_chronon.dags.open_state")
@@ -161,20 +165,21 @@ class TestTheDag:
 
 
 class TestAJobThatIsGone:
-    def test_keeps_its_dag_off_from_its_copy(self, root, state):
+    def test_keeps_its_dag_off_from_its_record(self, root, state):
         # C23
         path = write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"})
         arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
-        state.write_manifest(manifest_of(plan(root)))
         path.unlink()
         write_job(root, "other")
         dag = build_dags(conf_root=root)[DAG_ID]
         assert OFF_TAG in dag.tags and not schedule(dag).enabled
 
-    def test_its_plan_comes_back_from_its_copy(self, root):
+    def test_its_plan_comes_back_from_its_manifest(self, root):
         write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"}, legacy_start_time_arg=True)
         before = plan(root)
-        after = plan_of_manifest(manifest_from_bytes(manifest_of(before).to_bytes()))
+        after = plan_of_manifest(
+            DeployedManifest.from_json(json.loads(json.dumps(manifest_of(before).to_json())), dag_id=DAG_ID)
+        )
         assert isinstance(after, JobPlan)
         assert (after.schedule, after.job.document, after.settings, after.key) == (
             before.schedule,
@@ -185,7 +190,7 @@ class TestAJobThatIsGone:
 
     def test_its_last_task_still_finds_it(self, root, state, monkeypatch):
         path = write_job(root, schedule=HOURLY)
-        state.write_manifest(manifest_of(plan(root)))
+        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         path.unlink()
         asks_for(DAG_ID, monkeypatch)
         (task,) = build_dags(conf_root=root)[DAG_ID].tasks

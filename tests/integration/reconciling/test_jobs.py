@@ -189,7 +189,7 @@ class TestAPause:
     def test_is_kept_by_the_reconciler(self, jobs: JobLab, story: Story) -> None:
         # H14, C25: it pauses nothing and unpauses no job
         assert (jobs.airflow.api.dag(jobs.dag_id(NEVER_RAN)) or {})["is_paused"]
-        assert jobs.state().journal()[jobs.dag_id(NEVER_RAN)].now.is_paused
+        assert jobs.state().read_record(jobs.dag_id(NEVER_RAN)).is_paused
 
     def test_is_the_reason_why_nothing_ran(self, jobs: JobLab, story: Story) -> None:
         # H20

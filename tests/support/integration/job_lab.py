@@ -15,7 +15,7 @@ from airflow_api import DagRun, wait_until
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan import facts
-from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.state.folder import StateFolder, open_state
 from tests.support.integration.real_airflow import RealAirflow
@@ -84,7 +84,8 @@ class JobLab:
     def seen_since(self, instant: Instant) -> None:
         """As if a reconcile had seen all jobs at an instant: their schedules count from then on."""
         plans = read_conf_root(self.here.root, environ=os.environ).facts().plans.values()
-        self.state().update_journal([journal_entry(plan, manifest_of(plan), None, Seen(instant)) for plan in plans])
+        for plan in plans:
+            self.state().write_record(record_after(plan, manifest_of(plan), None, now=instant))
         self.airflow.parse_soon()
 
     def state(self) -> StateFolder:
