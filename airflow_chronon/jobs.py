@@ -37,7 +37,7 @@ from airflow_chronon.core.calendar.instants import SCHEDULABLE, Instant, from_da
 from airflow_chronon.core.jobs.document import ScheduleDocument, read_job
 from airflow_chronon.core.jobs.edit import with_schedule, without_schedule
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
-from airflow_chronon.core.runs.windows import asked_window
+from airflow_chronon.core.schedules.request import asked_window
 from airflow_chronon.core.settings.environment import given_texts
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.settings.yaml import StrictText
@@ -85,7 +85,7 @@ class Job:
         written, schedule = plan.job.document.schedule, plan.schedule
         if written is None or schedule is None:
             return None
-        following = schedule.upcoming(int(self._clock() // 1))
+        following = schedule.first_after(int(self._clock() // 1))
         fields = {name: getattr(written, name) for name in ScheduleDocument.model_fields}
         for name in ("start_time", "end_time", "skip_to_date"):
             fields[name] = None if fields[name] is None else to_datetime(fields[name])

@@ -13,14 +13,15 @@ import pendulum
 from airflow.timetables.base import DagRunInfo, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable
 
-from airflow_chronon.airflow.timetables import partitions as module
+from airflow_chronon.airflow.timetables import keyed as module
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, parse_instant
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, RunSchedule
 
 CASES = (
     ("15 1-22/3 * * *", 3 * HOUR, HOUR),

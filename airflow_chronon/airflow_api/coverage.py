@@ -10,58 +10,39 @@ from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.partitions.grid import PartitionGrid
-from airflow_chronon.core.runs.partitions_request import RunRequest, requested_run
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.runs.write_order import BUSY_STATES, Writer, writers_before
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
-from airflow_chronon.errors import ChrononError
+from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
 #: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
 LONGEST_RUN = 366 * DAY
 
 
-def run_of_record(record: RunRecord, schedule: RunSchedule, *, now: Instant) -> Run | None:
-    """The run that a record stands for; None when it asks for no partition, or for one that there cannot be."""
-    request = RunRequest(
+def request_of_record(record: RunRecord) -> RunRequest:
+    """What the run of a record was asked for."""
+    return RunRequest(
         partition_key=record.partition_key or "",
         is_scheduled=record.run_type == "scheduled",
-        start_ds=_text(record, "start_ds"),
-        end_ds=_text(record, "end_ds"),
-        window=record.window,
+        interval=record.window,
+        **given_parameters(record.conf),
     )
-    try:
-        return requested_run(request, schedule, now=now)
-    except ChrononError:  # it fails in its own first task, and writes nothing
-        return None
 
 
-def known_runs(records: Iterable[RunRecord], schedule: RunSchedule | JobSchedule, *, now: Instant) -> list[KnownRun]:
+def known_runs(records: Iterable[RunRecord], schedule: AnySchedule, *, now: Instant) -> list[KnownRun]:
     """The runs that are for partitions, or intervals of a job, each with its window."""
     found = []
     for record in records:
-        fills = True
-        if isinstance(schedule, JobSchedule):
-            window = interval_of_record(record, schedule)
-        else:
-            run = run_of_record(record, schedule, now=now)
-            window = None if run is None else TimeWindow(schedule.starts_of(run)[0], run.end)
-            fills = run is not None and schedule.fills(run)
-        if window is not None:
+        request = request_of_record(record)
+        run = schedule.recorded(request, now=now)
+        if run is not None:
+            window = TimeWindow(schedule.starts_of(run)[0], run.end)
             order = (float(record.start or record.run_after), record.run_id)
-            is_scheduled = record.run_type == "scheduled"
-            found.append(KnownRun(record.run_id, record.state, is_scheduled, window, order, fills))
+            fills = schedule.fills(run)
+            found.append(KnownRun(record.run_id, record.state, request.is_scheduled, window, order, fills))
     return found
-
-
-def interval_of_record(record: RunRecord, schedule: JobSchedule) -> TimeWindow | None:
-    """The interval of a job's run; None for a run over a window given by hand, or over none."""
-    if record.partition_key is None or record.partition_date is None:
-        return None
-    if record.window is not None and record.window.start == record.partition_date:
-        return record.window  # a scheduled run: its interval holds, whatever the cron says today
-    return TimeWindow(record.partition_date, schedule.end_of(record.partition_date))
 
 
 def runs_covering(
@@ -112,15 +93,10 @@ def predecessors_of(
         if (start, run_id) >= me.order:
             continue
         try:
-            run = run_of_record(server.run(ticket.dag_id, run_id), schedule, now=now)
+            run = schedule.recorded(request_of_record(server.run(ticket.dag_id, run_id)), now=now)
         except NotThere:  # deleted meanwhile
             continue
         of = None if run is None else run.modes.get(ticket.mode)
         if of is not None:
             others.append(Writer(run_id, start, of.window))
     return writers_before(me, others)
-
-
-def _text(record: RunRecord, name: str) -> str:
-    value = record.conf.get(name)
-    return value if isinstance(value, str) else ""

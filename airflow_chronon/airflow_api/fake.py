@@ -218,7 +218,7 @@ class FakeAirflow:
 
     def _dates(self, request: BackfillRequest) -> Sequence[Instant]:
         if request.dag_id in self.jobs:
-            return self.jobs[request.dag_id].starts(request.first, request.last + 1)
+            return list(self.jobs[request.dag_id].starts(request.first, request.last + 1))
         grid = self.specs[request.dag_id].grid
         return range(grid.ceil(request.first), request.last + 1, grid.interval)
 

@@ -8,7 +8,7 @@ from typing import Any
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.core.calendar.instants import Instant, iso
-from airflow_chronon.core.runs.windows import asked_window
+from airflow_chronon.core.schedules.request import asked_window
 
 
 def start_run(

@@ -12,13 +12,10 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.partitions.limits import limited
-from airflow_chronon.core.partitions.parse import read_range, read_span
 from airflow_chronon.core.plan.history import as_seen
 from airflow_chronon.core.plan.record import DeploymentRecord
-from airflow_chronon.core.runs.intervals_range import check_ended, read_intervals
 from airflow_chronon.core.runs.states import KnownRun
-from airflow_chronon.core.schedules.intervals import JobSchedule
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.base import AnySchedule
 
 
 def seen_plan(plan: GoodPlan, record: DeploymentRecord | None) -> GoodPlan:
@@ -35,7 +32,7 @@ def is_active(plan: GoodPlan, record: DeploymentRecord | None) -> bool:
     return not plan.schedule.enabled or as_seen(plan.schedule, record).enabled
 
 
-def schedule_of(plan: GoodPlan) -> RunSchedule | JobSchedule:
+def schedule_of(plan: GoodPlan) -> AnySchedule:
     """The schedule of a plan that has one."""
     schedule = plan.intervals
     assert schedule is not None  # open_plan() lets no other through
@@ -45,10 +42,7 @@ def schedule_of(plan: GoodPlan) -> RunSchedule | JobSchedule:
 def asked_range(plan: GoodPlan, start: str, end: str | None) -> TimeWindow:
     """The partitions from ``start`` to ``end``, both inclusive, whether or not they have ended; the first alone without
     an end."""
-    schedule, last = schedule_of(plan), end or start
-    if isinstance(schedule, JobSchedule):
-        return read_intervals(start, last, schedule)
-    return read_span(start, last, schedule.spec)
+    return schedule_of(plan).read_range(start, end or start)
 
 
 def check_size(plan: GoodPlan, window: TimeWindow) -> None:
@@ -59,10 +53,8 @@ def check_size(plan: GoodPlan, window: TimeWindow) -> None:
 
 def ended_range(plan: GoodPlan, start: str, end: str | None, *, now: Instant) -> TimeWindow:
     """The same range, every partition of which has ended by ``now``."""
-    if isinstance(plan, ConfPlan):
-        return read_range(start, end or start, plan.spec, now=now)
     window = asked_range(plan, start, end)
-    check_ended(window, now=now)
+    schedule_of(plan).check_ended(window, now=now)
     return window
 
 
@@ -70,6 +62,6 @@ def runs_in(
     server: AirflowServer, plan: GoodPlan, window: TimeWindow, *, now: Instant, states: Sequence[str] = ()
 ) -> list[KnownRun]:
     """The runs that cover partitions of a window."""
-    grid = plan.spec.grid if isinstance(plan, ConfPlan) else None
-    found = runs_covering(server, plan.dag_id, window, grid=grid, states=states)
-    return known_runs(found, schedule_of(plan), now=now)
+    schedule = schedule_of(plan)
+    found = runs_covering(server, plan.dag_id, window, grid=schedule.grid, states=states)
+    return known_runs(found, schedule, now=now)

@@ -12,7 +12,7 @@ from airflow_chronon.core.describe.format import format_wait, span
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import Verdict
 from airflow_chronon.core.schedules.base import AnySchedule
-from airflow_chronon.core.schedules.intervals import JobRun
+from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.partitioned import Run
 
 

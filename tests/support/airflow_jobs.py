@@ -13,8 +13,8 @@ from airflow_chronon.core.calendar.instants import Instant, to_datetime
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import JobSchedule
-from airflow_chronon.core.schedules.partitioned import CatchUp
 from airflow_chronon.state.folder import StateFolder, open_state
 
 

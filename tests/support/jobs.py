@@ -9,8 +9,10 @@ from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.confs.resolve import RejectedConf
 from airflow_chronon.core.jobs.document import Job, read_job
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
-from airflow_chronon.core.schedules.intervals import JobRun, JobSchedule
-from airflow_chronon.core.schedules.partitioned import CatchUp
+from airflow_chronon.core.schedules.base import CatchUp
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.job_runs import JobRun
+from airflow_chronon.core.schedules.partitioned import Run
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault
 from tests.support.confs import at
@@ -34,16 +36,11 @@ def schedule(
     return JobSchedule(read_cron(cron), CatchUp(catchup, cap, skip, first, last), active_since=since, **of)
 
 
-def window(run: JobRun | None) -> str:
+def window(run: JobRun | Run | None) -> str:
     """A run's window, short: on one day the second date is left out."""
     assert run is not None
     start, end = iso(run.window.start)[:-1], iso(run.window.end)[:-1]
     return f"[{start}, {end})"
-
-
-def created(of: JobSchedule, *, last: str | None, now: str) -> list[str]:
-    """The fires that are created at ``now``."""
-    return [iso(run.fire) for run in of.missed(None if last is None else at(last), at(now))]
 
 
 def job(text: str, *, team: str = "etl", name: str = "hourly") -> Job:

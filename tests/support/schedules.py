@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, parse_instant
 from airflow_chronon.core.partitions.grid import LEGAL_INTERVALS, PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, RunSchedule
 
 T0 = parse_instant("2026-06-01T00:00:00Z")
 ANY_BOOL = st.booleans()

@@ -10,13 +10,13 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_chronon.airflow.clock import now
-from airflow_chronon.airflow.operators.run_request import job_request_of_context
+from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
 from airflow_chronon.core.calendar.instants import iso
-from airflow_chronon.core.describe.format import format_job_window
+from airflow_chronon.core.describe.format import format_job_run
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.runs.intervals_request import JobWindow, requested_window
+from airflow_chronon.core.schedules.job_runs import JobRun, run_without_schedule
 from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.core.settings.yaml import filled
 from airflow_chronon.engine.build import build_command_runner
@@ -38,21 +38,22 @@ class JobOperator(WorkMixin, BaseOperator):
 
     def execute(self, context: Any) -> None:
         asked = self._requested(context)
-        self.log.info("%s", format_job_window(asked))
+        self.log.info("%s", format_job_run(asked, self._plan.schedule))
         with ends_as_airflow_task():
             settings = filled(self._plan.settings.runner.model_dump(), os.environ)  # on the worker: secrets stay out
             runner = build_command_runner(settings)
             self._stop = runner.stop
             runner.run_command(self._command(context, asked, settings), self.log.info)
 
-    def _requested(self, context: Mapping[str, Any]) -> JobWindow | None:
-        """The window that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
+    def _requested(self, context: Mapping[str, Any]) -> JobRun | None:
+        """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
+        request, schedule = request_of_context(context), self._plan.schedule
         try:
-            return requested_window(job_request_of_context(context), self._plan.schedule, now=now())
+            return run_without_schedule(request) if schedule is None else schedule.requested(request, now=now())
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
 
-    def _command(self, context: Mapping[str, Any], asked: JobWindow | None, settings: Mapping[str, Any]) -> Command:
+    def _command(self, context: Mapping[str, Any], asked: JobRun | None, settings: Mapping[str, Any]) -> Command:
         plan = self._plan
         date = None if asked is None else iso(asked.logical_date)
         environment = job_environment(

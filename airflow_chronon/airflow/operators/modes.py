@@ -22,7 +22,6 @@ from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.plan.grid_contract import contract_fault, contract_key
-from airflow_chronon.core.runs.partitions_request import requested_run
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
 from airflow_chronon.core.settings.environment import job_environment
@@ -49,7 +48,7 @@ class _PlanOperator(BaseOperator):
     def _requested(self, context: Mapping[str, Any]) -> Run | None:
         """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
         try:
-            run = requested_run(request_of_context(context), self._plan.runs, now=now())
+            run = self._plan.runs.requested(request_of_context(context), now=now())
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
         self.log.info("%s", format_run(run, self._plan.runs))

@@ -23,7 +23,6 @@ from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, req
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
 from airflow_chronon.core.describe.format import format_run, format_wait
-from airflow_chronon.core.runs.partitions_request import requested_run
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
 from airflow_chronon.core.schedules.serialization import schedule_from_json
@@ -55,7 +54,7 @@ class _RunTrigger(BaseTrigger):
 
     def _run(self) -> Run | None:
         """The run that is asked for. Raises ``ChrononError`` for one that contradicts itself."""
-        return requested_run(request_of_fields(self._request_fields()), self._runs(), now=now())
+        return self._runs().requested(request_of_fields(self._request_fields()), now=now())
 
 
 class PartitionTrigger(_RunTrigger, BaseEventTrigger):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow.exceptions import InvalidPartitionKeyError
 from airflow.timetables.base import DagRunInfo, Timetable
 
-from airflow_chronon.airflow.clock import now
-from airflow_chronon.airflow.timetables.keyed import KeyedTimetable, moment_of
+from airflow_chronon.airflow.timetables.keyed import KeyedTimetable
 from airflow_chronon.airflow.timetables.run_history import held_until
-from airflow_chronon.core.calendar.instants import Instant, TimeWindow, from_datetime
-from airflow_chronon.core.runs.intervals_request import logical_date_of_key
-from airflow_chronon.core.schedules.intervals import JobRun, JobSchedule
+from airflow_chronon.core.calendar.instants import Instant, from_datetime
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.serialization import job_schedule_from_json, job_schedule_to_json
-from airflow_chronon.errors import ChrononError
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -65,20 +60,6 @@ class JobTimetable(KeyedTimetable[JobRun]):
         known = (self._job.active_since, last.held_until if isinstance(last, HeldRunInfo) else None)
         return max((each for each in known if each is not None), default=None)
 
-    def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:
-        """One replay per interval that has ended and whose logical date is in ``[earliest, latest]``, both inclusive."""
-        for start in self._job.each_start(from_datetime(earliest), from_datetime(latest) + 1):
-            if self._job.end_of(start) > now():
-                return
-            yield self._replay_info(start)
-
-    def _decode_partition_date(self, partition_key: str) -> datetime:
-        """The logical date of a key. Airflow stores the key as typed, so only its canonical spelling may pass (C27)."""
-        try:
-            return moment_of(logical_date_of_key(partition_key, self._job, now=now()))
-        except ChrononError as error:
-            raise InvalidPartitionKeyError(str(error)) from None
-
     def _tiled(self, run: JobRun, last: DagRunInfo | None) -> JobRun:
         """Under a changed cron too, an interval begins where the one before it ended, if not later: logical dates of one
         job only ever grow, and Airflow allows each once."""
@@ -86,12 +67,6 @@ class JobTimetable(KeyedTimetable[JobRun]):
             return run
         end = from_datetime(last.run_after)
         return self._job.run(end, run.fire) if run.logical_date < end < run.fire else run
-
-    def _interval(self, run: JobRun) -> TimeWindow:
-        return TimeWindow(run.logical_date, run.fire)
-
-    def _start(self, run: JobRun) -> Instant:
-        return run.logical_date
 
     def _end_of(self, info: DagRunInfo | None) -> Instant | None:
         """The fire of a run."""

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic
 
 import pendulum
+from airflow.exceptions import InvalidPartitionKeyError
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction, Timetable
 from airflow.utils.types import DagRunType
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.timetables.run_history import holds_logical_date, newest_scheduled, was_only_waiting
-from airflow_chronon.core.calendar.instants import Instant, TimeWindow, from_datetime, to_datetime
+from airflow_chronon.core.calendar.instants import Instant, from_datetime, to_datetime
 from airflow_chronon.core.confs.naming import in_run_id
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.schedules.base import IntervalSchedule, RunT
+from airflow_chronon.core.schedules.base import RunT, Schedule
+from airflow_chronon.errors import ChrononError
 
 if TYPE_CHECKING:
     from airflow.models.dag import DagModel
@@ -37,7 +40,7 @@ class KeyedTimetable(Timetable, Generic[RunT]):
     periodic = True
     run_ordering = ("partition_date", "run_after")
 
-    def __init__(self, schedule: IntervalSchedule[RunT], *, summary: str) -> None:
+    def __init__(self, schedule: Schedule[RunT], *, summary: str) -> None:
         self._schedule = schedule
         self._summary = summary
 
@@ -52,19 +55,11 @@ class KeyedTimetable(Timetable, Generic[RunT]):
         return hash(self._summary)
 
     @abstractmethod
-    def _interval(self, run: RunT) -> TimeWindow:
-        """The data interval of a scheduled run."""
-
-    @abstractmethod
-    def _start(self, run: RunT) -> Instant:
-        """The partition date of a run."""
-
-    @abstractmethod
     def _end_of(self, info: DagRunInfo | None) -> Instant | None:
         """Where the run that an info stands for ends; None when it stands for none."""
 
     def _counts_from(self, last: DagRunInfo | None) -> Instant | None:
-        """No fire at or before this instant was missed, or waits (H14); None when only the run before counts."""
+        """Lower bound for catch-up besides ``last``: earlier fires are neither missed nor pending (H14)."""
         return None
 
     def _tiled(self, run: RunT, last: DagRunInfo | None) -> RunT:
@@ -89,7 +84,7 @@ class KeyedTimetable(Timetable, Generic[RunT]):
     ) -> DagRunInfo | None:
         """The same for callers that know intervals only; Airflow itself asks :meth:`next_dagrun_info_v2`."""
         last = last_automated_data_interval
-        run = self._schedule.next_run(None if last is None else self._boundary(from_datetime(last.end)), now())
+        run = self._schedule.next_run(None if last is None else self._schedule.floor(from_datetime(last.end)), now())
         return None if run is None else self._info(run, with_interval=True)
 
     def next_run_info_from_dag_model(self, *, dag_model: DagModel) -> DagRunInfo | None:
@@ -105,7 +100,7 @@ class KeyedTimetable(Timetable, Generic[RunT]):
             return planned
         run = self._tiled(run, last)
         # Airflow looks for a run that holds the planned logical date, not this one; a second holder ends the scheduler.
-        is_free = not holds_logical_date(dag_model, moment_of(self._interval(run).start))
+        is_free = not holds_logical_date(dag_model, moment_of(run.interval.start))
         return self._info(run, with_interval=planned.data_interval is not None and is_free)
 
     def _waiting_run(self, dag_model: DagModel, newest: DagRun | None, last: DagRunInfo | None) -> RunT | None:
@@ -125,6 +120,22 @@ class KeyedTimetable(Timetable, Generic[RunT]):
         if run is None or run.fire > now():
             return None
         return run if was_only_waiting(moment_of(run.fire), dag_model, newest) else None
+
+    def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:
+        """One replay per interval that has ended and starts in ``[earliest, latest]``, both inclusive, whatever the
+        schedule."""
+        present = now()
+        for start in self._schedule.starts(from_datetime(earliest), from_datetime(latest) + 1):
+            if self._schedule.end_of(start) > present:
+                return
+            yield self._replay_info(start)
+
+    def _decode_partition_date(self, partition_key: str) -> datetime:
+        """Where the interval of a key starts. Airflow stores the key as typed, so only its canonical spelling may pass (C27)."""
+        try:
+            return moment_of(self._schedule.start_of_key(partition_key, now=now()))
+        except ChrononError as error:
+            raise InvalidPartitionKeyError(str(error)) from None
 
     def run_info_from_dag_run(self, *, dag_run: DagRun) -> DagRunInfo:
         """What the next run is worked out from: the newest *scheduled* run.
@@ -160,12 +171,8 @@ class KeyedTimetable(Timetable, Generic[RunT]):
         name = in_run_id(key) if key else run_after.isoformat()
         return run_type.generate_run_id(suffix=f"{name}__{secrets.token_hex(4)}")
 
-    def _boundary(self, instant: Instant) -> Instant:
-        """The end of an interval that someone else worked out."""
-        return instant
-
     def _info(self, run: RunT, *, with_interval: bool) -> DagRunInfo:
-        start, interval = self._start(run), self._interval(run)
+        start, interval = self._schedule.start_of(run), run.interval
         told = DataInterval(moment_of(interval.start), moment_of(interval.end)) if with_interval else None
         return DagRunInfo(moment_of(run.fire), told, moment_of(start), self._schedule.label(start))
 

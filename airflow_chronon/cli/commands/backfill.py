@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from airflow_chronon.airflow_api.errors import AirflowError
@@ -126,7 +126,7 @@ def _rows(
     server: AirflowServer | None,
     landings: Landings,
     now: Instant,
-) -> tuple[AnySchedule, Sequence[Instant], Known]:
+) -> tuple[AnySchedule, Iterable[Instant], Known]:
     """What is needed of catalog and Airflow for a selection, and no more: a year of runs is many pages."""
     selection, schedule = _of(options), schedule_of(plan)
     is_conf, wants_missing = isinstance(plan, ConfPlan), selection is Selection.MISSING

@@ -9,7 +9,7 @@ from airflow_chronon.cli.options import FORMAT, ROOT, Command, instant, option
 from airflow_chronon.cli.root import GOOD, open_root, print_json
 from airflow_chronon.cli.server import AIRFLOW, need_server
 from airflow_chronon.conf_root.selection import select_job
-from airflow_chronon.core.runs.windows import asked_window
+from airflow_chronon.core.schedules.request import asked_window
 
 
 def run(options: argparse.Namespace) -> int:

@@ -18,9 +18,10 @@ from airflow_chronon.core.confs.sources import modes_with_dependencies
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.partitions.parse import read_bound
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import CronSchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, Run, RunSchedule
 from airflow_chronon.core.settings.model import ConfSettings, Covers, Settings
 from airflow_chronon.core.settings.yaml import read_conf_settings
 from airflow_chronon.core.waits.dependencies import TableDependency, Wait, merged

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_chronon.core.calendar.instants import iso
-from airflow_chronon.core.runs.intervals_request import JobWindow
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
 from airflow_chronon.core.waits.dependencies import Wait
 
@@ -23,12 +24,12 @@ def format_run(run: Run | None, schedule: RunSchedule) -> str:
     return f"partition {schedule.key_of(run)}, window {run.window}: {modes}"
 
 
-def format_job_window(asked: JobWindow | None) -> str:
+def format_job_run(run: JobRun | None, schedule: JobSchedule | None) -> str:
     """What a run of a job is for."""
-    if asked is None:
+    if run is None:
         return "a manual run without a window: no window variable is set"
-    bare = ": its interval, neither moved nor widened, since the job has no schedule" if asked.is_bare else ""
-    return f"logical date {iso(asked.logical_date)}, window {asked.window}{bare}"
+    bare = " as it is, neither moved nor widened, since the job has no schedule" if schedule is None else ""
+    return f"logical date {iso(run.logical_date)}, window {run.window}{bare}"
 
 
 def format_wait(wait: Wait) -> str:

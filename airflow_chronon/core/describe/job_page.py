@@ -10,8 +10,8 @@ from itertools import islice
 from airflow_chronon.core.calendar.instants import DAY, iso
 from airflow_chronon.core.describe.page import REFERENCE_WEEK, markdown_table
 from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import JobSchedule
-from airflow_chronon.core.schedules.partitioned import CatchUp
 
 _RUNS_SHOWN = 8
 NOT_ACTIVE = "It does not fire yet: a job is armed by its first reconcile, and so is one that was switched on again."

@@ -10,7 +10,7 @@ from airflow_chronon.core.confs.resolve import ConfPlan, OtherEnvironment, Rejec
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import Verdict
 from airflow_chronon.core.partitions.labels import PartitionSpec
-from airflow_chronon.core.schedules.intervals import JobRun
+from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.partitioned import Run
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.errors import Fault

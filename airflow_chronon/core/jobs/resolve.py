@@ -13,8 +13,8 @@ from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.confs.naming import job_dag_id, job_tags
 from airflow_chronon.core.confs.resolve import RejectedConf, unforeseen
 from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import JobSchedule, schedule_faults
-from airflow_chronon.core.schedules.partitioned import CatchUp
 from airflow_chronon.core.settings.model import ConfSettings, Pause, RunnerSettings, Settings
 from airflow_chronon.errors import Fault, Rejected
 

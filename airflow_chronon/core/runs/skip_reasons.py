@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Protocol
 
 from airflow_chronon.core.calendar.instants import Instant, iso
 from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
-from airflow_chronon.core.schedules.partitioned import RunSchedule
 
 
 class Skip(Enum):
@@ -89,7 +88,7 @@ class Skips:
     def reason(self, start: Instant) -> Reason | None:
         """Why the closed partition that starts at ``start`` has no run; None when its run comes, or it is a hole."""
         schedule, facts, revisions = self._schedule, self._facts, self._revisions
-        grid = str(schedule.spec.grid) if isinstance(schedule, RunSchedule) else None
+        grid = None if schedule.grid is None else str(schedule.grid)
         if grid is not None and facts.kept_grid is not None and facts.kept_grid != grid:
             return Reason(Skip.GRID_CHANGED, f"the table is on {facts.kept_grid}, the conf on {grid}")
         coming = schedule.covering_run(start)
@@ -129,8 +128,7 @@ class Skips:
 
     @cached_property
     def _next(self) -> ScheduledRun | None:
-        found: ScheduledRun | None = self._schedule.next_run(self._facts.last_end, self._facts.now)
-        return found
+        return self._schedule.next_run(self._facts.last_end, self._facts.now)
 
     def _beyond_limits(self, start: Instant, run: ScheduledRun, schedule: AnySchedule) -> Reason | None:
         """The cap keeps the newest so many of what was missed (H10); a partition within it is a hole, and no reason."""
@@ -147,21 +145,17 @@ class Skips:
         if schedule.catch_up.max_runs is None:
             return None
         if id(schedule) not in self._kept_since:
-            as_if_new = schedule.with_catch_up(replace(schedule.catch_up, enabled=True))
-            oldest = as_if_new.next_run(None, self._facts.now)
+            oldest = schedule.next_run(None, self._facts.now)  # as if it were new
             self._kept_since[id(schedule)] = None if oldest is None else oldest.end
         return self._kept_since[id(schedule)]
 
 
 def _outside(start: Instant, run_end: Instant, schedule: AnySchedule) -> Reason | None:
     catch_up = schedule.catch_up
-    is_job = not isinstance(schedule, RunSchedule)
     if schedule.first_start is not None and start < schedule.first_start:
-        # of a job it may be when it was first seen, or where an older version ended: no setting names it
-        first = f"its first interval begins at {iso(schedule.first_start)}"
-        return Reason(Skip.BEFORE_START, first if is_job else f"start_date is {iso(catch_up.start or 0)}")
+        return Reason(Skip.BEFORE_START, schedule.start_text)
     if catch_up.end is not None and run_end > catch_up.end:  # a week's run ends after its days (C9)
-        return Reason(Skip.AFTER_END, f"{'end_time' if is_job else 'end_date'} is {iso(catch_up.end)}")
+        return Reason(Skip.AFTER_END, f"{schedule.end_field} is {iso(catch_up.end)}")
     if catch_up.skip_to is not None and start < catch_up.skip_to:
         return Reason(Skip.SKIPPED_TO_DATE, f"skip_to_date is {iso(catch_up.skip_to)}")
     return None

@@ -1,17 +1,32 @@
-"""What the schedules of confs and of jobs have in common: runs over intervals that follow each other.
+"""What every schedule answers, and the one policy for the runs that were missed (C29, H8 to H15).
 
-Each interval is named by its start: a partition of a grid, or the time between two fires of a job. Whoever asks only
-which of them are due, missed, run or owed needs no more than this.
+A schedule is a row of runs over intervals that follow each other: partitions of a grid, or the times between two fires.
+The two kinds differ in what a run is for. Which run is next, due, missed or skipped is decided here for both, by where
+runs end: the ends of one schedule only ever grow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
-from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow
+from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.schedules.partitioned import CatchUp
+from airflow_chronon.core.schedules.request import RunRequest
+
+
+@dataclass(frozen=True)
+class CatchUp:
+    """What happens to fires that were missed (H8 to H11) and where the schedule begins and ends (C29, H15)."""
+
+    enabled: bool = False
+    max_runs: int | None = None  #: keep the newest so many of what was missed
+    skip_to: Instant | None = None  #: drop intervals that start before it
+    start: Instant | None = None  #: the earliest start of an interval
+    end: Instant | None = None  #: no interval ends after it
 
 
 class ScheduledRun(Protocol):
@@ -22,59 +37,196 @@ class ScheduledRun(Protocol):
         """When it is due."""
 
     @property
+    def interval(self) -> TimeWindow:
+        """From the end of the run before to its own: Airflow's data interval."""
+
+    @property
     def end(self) -> Instant:
-        """Where its newest interval ends: the runs of one schedule are in this order."""
+        """Where its newest interval ends."""
 
 
 RunT = TypeVar("RunT", bound=ScheduledRun)
 
 
-class IntervalSchedule(Protocol[RunT]):
-    """A schedule of runs over intervals; satisfied by ``RunSchedule`` and ``JobSchedule``."""
+class Schedule(ABC, Generic[RunT]):
+    """The runs of one conf or job, and which of them are created when.
+
+    Subclasses are frozen dataclasses with a field ``catch_up``; with catch-up they have a start (C29, H15).
+    """
+
+    catch_up: CatchUp
+    end_field: ClassVar[str]  #: the setting that says where the schedule ends
+
+    # The policy. An "end" stands for the run that ends there; ``None`` for a schedule that is new.
+
+    def next_run(self, last_end: Instant | None, now: Instant) -> RunT | None:
+        """The run to create next, after one that ended at ``last_end``, as of ``now``. Its fire may lie ahead.
+
+        With catch-up it is the oldest missed one within the skip date and the cap (H9 to H11). Without, it is the newest
+        that is due, or else the first one to come (H8).
+        """
+        newest = self.last_run(now)
+        if self.catch_up.enabled:
+            return self._oldest_missed(last_end, newest)
+        after = self.missed_after(last_end, now)
+        if newest is not None and newest.end > after:
+            return newest if self._is_kept(newest) else self.first_after(newest.end)
+        return self.first_after(after)
+
+    def missed(self, last_end: Instant | None, now: Instant) -> Iterator[RunT]:
+        """Every run that is created at ``now``, oldest first."""
+        run = self.next_run(last_end, now)
+        while run is not None and run.fire <= now:
+            yield run
+            run = self.run_after(run.end)
+
+    def first_after(self, end: Instant) -> RunT | None:
+        """The first run after ``end`` that the skip date keeps (H11)."""
+        skip_to = self.catch_up.skip_to
+        return self.run_after(end if skip_to is None else max(end, self.ceil(skip_to)))
+
+    def last_run(self, now: Instant) -> RunT | None:
+        """The newest run whose fire has come by ``now``; None when there is none yet."""
+        return self.newest_before(now + 1)
+
+    def runs_between(self, start: Instant, end: Instant) -> Iterator[RunT]:
+        """Every run whose first fire lies in ``[start, end)``, oldest first."""
+        run = self.run_after(self.floor(start) - 1)
+        while run is not None and run.fire < end:
+            if run.fire >= start:
+                yield run
+            run = self.run_after(run.end)
+
+    def _oldest_missed(self, last_end: Instant | None, newest: RunT | None) -> RunT | None:
+        start, cap = self.first_start, self.catch_up.max_runs
+        assert start is not None  # catch-up always has one
+        first = self.first_after(start if last_end is None else last_end)
+        if first is None or newest is None or first.end >= newest.end or cap is None:
+            return first
+        return self.back(newest, cap - 1, not_before=first)  # the skip date first, then the cap (H11)
+
+    def _is_kept(self, run: RunT) -> bool:
+        skip_to = self.catch_up.skip_to
+        return skip_to is None or self.start_of(run) >= skip_to
+
+    # What the policy asks of a kind of schedule.
 
     @property
-    def catch_up(self) -> CatchUp: ...
-
-    @property
+    @abstractmethod
     def is_on(self) -> bool:
         """Whether it fires at all."""
 
     @property
+    @abstractmethod
     def first_start(self) -> Instant | None:
         """Where the first interval starts, when that is said."""
 
-    def next_run(self, last_end: Instant | None, now: Instant, /) -> RunT | None:
-        """The run to create next after one that ended at ``last_end`` (None: the schedule is new)."""
+    @abstractmethod
+    def missed_after(self, last_end: Instant | None, now: Instant) -> Instant:
+        """Lower bound without catch-up: runs that end by then are neither missed nor pending (H8, H14)."""
 
-    def first_after(self, end: Instant, /) -> RunT | None:
-        """The first run after ``end`` that the skip date keeps."""
+    @abstractmethod
+    def run_after(self, end: Instant) -> RunT | None:
+        """The first run that ends after ``end``, nothing skipped; None when there is none any more."""
 
-    def runs_between(self, start: Instant, end: Instant, /) -> Iterator[RunT]:
-        """Every run whose first fire lies in ``[start, end)``, oldest first."""
+    @abstractmethod
+    def newest_before(self, instant: Instant) -> RunT | None:
+        """The newest run with a fire strictly before ``instant``; None when there is none."""
 
-    def missed(self, last_end: Instant | None, now: Instant, /) -> Iterator[RunT]:
-        """Every run that is created at ``now``, oldest first."""
+    def back(self, run: RunT, count: int, *, not_before: RunT) -> RunT:
+        """The run ``count`` runs before ``run``, or ``not_before`` when that is later."""
+        while count and run.end > not_before.end:
+            previous = self.newest_before(run.end)
+            assert previous is not None  # not_before is one
+            run, count = previous, count - 1
+        return run
 
-    def covering_run(self, start: Instant) -> RunT | None:
-        """The run that the schedule makes for the interval at ``start``, its own start and end aside."""
+    @abstractmethod
+    def floor(self, instant: Instant) -> Instant:
+        """The newest instant at or before ``instant`` at which an interval may end."""
 
-    def fills(self, run: RunT) -> bool:
-        """Whether a run is for its intervals themselves: one of a conf's uploads alone fills none of its partitions."""
+    @abstractmethod
+    def ceil(self, instant: Instant) -> Instant:
+        """The oldest instant at or after ``instant`` at which an interval starts."""
 
-    def starts_of(self, run: RunT) -> Sequence[Instant]:
-        """The starts of the intervals that a run is for, oldest first: a replay is one run for each (C9)."""
+    @abstractmethod
+    def start_of(self, run: RunT) -> Instant:
+        """Where the newest interval of a run starts: Airflow's partition date, which names the run."""
 
-    def starts(self, start: Instant, end: Instant) -> Sequence[Instant]:
-        """The starts of the intervals in ``[start, end)``, oldest first."""
+    # What others ask about its intervals, each named by its start.
 
+    @property
+    @abstractmethod
+    def grid(self) -> PartitionGrid | None:
+        """The grid of its intervals; None when they are as long as the time between two fires."""
+
+    @property
+    @abstractmethod
+    def start_text(self) -> str:
+        """Where the schedule begins, in words; for one that has a start."""
+
+    @abstractmethod
+    def starts(self, start: Instant, end: Instant) -> Iterable[Instant]:
+        """The intervals that start in ``[start, end)``, oldest first; of a long range the first ones come at once."""
+
+    @abstractmethod
     def end_of(self, start: Instant) -> Instant:
         """Where the interval that starts at ``start`` ends."""
 
+    @abstractmethod
     def label(self, start: Instant) -> PartitionKey:
         """The partition key of the interval that starts at ``start``."""
 
-    def with_catch_up(self, catch_up: CatchUp) -> IntervalSchedule[RunT]:
+    def key_of(self, run: RunT) -> PartitionKey:
+        """The partition key of a run: of its newest interval."""
+        return self.label(self.start_of(run))
+
+    @abstractmethod
+    def start_of_key(self, key: str, *, now: Instant) -> Instant:
+        """The start of the interval that a partition key names.
+
+        Raises ``ChrononError`` unless the key is written as :meth:`label` writes it and the interval has ended (C27).
+        """
+
+    @abstractmethod
+    def requested(self, request: RunRequest, *, now: Instant) -> RunT | None:
+        """The run that an Airflow run is for; None for a manual run without a window (H7).
+
+        The key wins over everything that Airflow says besides; a scheduled run keeps the interval with which it was made,
+        whatever the schedule says today (C22, C28). Raises ``ChrononError`` for a request that contradicts itself, and for
+        intervals that there are not, or that have not ended.
+        """
+
+    @abstractmethod
+    def recorded(self, request: RunRequest, *, now: Instant) -> RunT | None:
+        """The same of a run of the past, for what it covers; None when it is for no interval."""
+
+    @abstractmethod
+    def read_range(self, start: str, end: str) -> TimeWindow:
+        """The intervals from ``start`` to ``end`` as people type them, both inclusive, whether or not they have ended.
+
+        Raises ``ChrononError`` for what cannot be read, and a range that is inverted (C27).
+        """
+
+    @abstractmethod
+    def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
+        """Refuse a range that was typed and ends after ``now``, with a ``ChrononError``."""
+
+    @abstractmethod
+    def covering_run(self, start: Instant) -> RunT | None:
+        """The run that the schedule makes for the interval at ``start``, its own start and end aside."""
+
+    @abstractmethod
+    def fills(self, run: RunT) -> bool:
+        """Whether a run is for its intervals themselves: one of a conf's uploads alone fills none of its partitions."""
+
+    @abstractmethod
+    def starts_of(self, run: RunT) -> Sequence[Instant]:
+        """The intervals that a run is for, oldest first: a replay is one run for each (C9)."""
+
+    @abstractmethod
+    def with_catch_up(self, catch_up: CatchUp) -> Schedule[RunT]:
         """The same schedule with another policy for what was missed."""
 
 
-AnySchedule: TypeAlias = IntervalSchedule[Any]  #: where it does not matter whose runs they are
+AnySchedule: TypeAlias = Schedule[Any]  #: where it does not matter whose runs they are

@@ -6,15 +6,22 @@ arithmetic over instants that come in as arguments.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from airflow_chronon.core.calendar.cron import Cron
-from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, iso
+from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, iso, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.schedules.partitioned import CatchUp
+from airflow_chronon.core.partitions.limits import limited
+from airflow_chronon.core.partitions.parse import IllegalPartition
+from airflow_chronon.core.schedules.base import CatchUp, Schedule
+from airflow_chronon.core.schedules.job_runs import JobRun, illegal_key, refuse_key_and_window, run_by_hand
+from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.errors import ChrononError, Fault
 
+_DAY_TEXT = re.compile(r"\d{4}-\d\d-\d\d")
 LONGEST = 500 * 366 * DAY  #: the longest offset and lookback, in seconds: keeps every window within the calendar
 
 
@@ -27,26 +34,7 @@ class NoSuchInterval(ChrononError):
 
 
 @dataclass(frozen=True)
-class JobRun:
-    """One run of a job: it is named by its logical date."""
-
-    fire: Instant  #: F, the end of its interval: when it is due
-    logical_date: Instant  #: P, the start of its interval
-    window: TimeWindow  #: the data it is for: the interval, moved (H2) or widened (H3)
-
-    @property
-    def key(self) -> PartitionKey:
-        """The partition key: the logical date as ISO-8601 with ``Z``."""
-        return PartitionKey(iso(self.logical_date))
-
-    @property
-    def end(self) -> Instant:
-        """Where its interval ends: at its fire."""
-        return self.fire
-
-
-@dataclass(frozen=True)
-class JobSchedule:
+class JobSchedule(Schedule[JobRun]):
     """The fires of one job and what becomes of those that were missed. Raises :class:`IllegalJobSchedule`.
 
     ``catch_up.start`` and ``catch_up.end`` are instants as written, on a fire or not: the first interval begins at the
@@ -61,6 +49,7 @@ class JobSchedule:
     active_since: Instant | None = (
         None  #: without catch-up, no fire at or before this instant counts as missed (H8, H14)
     )
+    end_field: ClassVar[str] = "end_time"
 
     def __post_init__(self) -> None:
         faults = schedule_faults(self.offset, self.lookback)
@@ -107,6 +96,29 @@ class JobSchedule:
             raise NoSuchInterval(Fault("H4", "", problem, f"use {iso(start)}, where the first interval begins"))
         return self.run(logical_date, fire)
 
+    def requested(self, request: RunRequest, *, now: Instant) -> JobRun | None:
+        """The run that an Airflow run is for (H2, H7, H18); see :meth:`Schedule.requested`."""
+        if not request.partition_key:
+            return run_by_hand(request)
+        refuse_key_and_window(request)
+        return self._run_as_made(request) or self.run_of(self.start_of_key(request.partition_key, now=now))
+
+    def recorded(self, request: RunRequest, *, now: Instant) -> JobRun | None:
+        """The run of a record, maybe under an earlier cron; None for one over a window given by hand, or over none."""
+        run = self._run_as_made(request)
+        if run is not None or not request.partition_key:
+            return run
+        try:
+            logical_date = parse_instant(request.partition_key)
+        except ValueError:
+            return None
+        return self.run(logical_date, self.end_of(logical_date))
+
+    def _run_as_made(self, request: RunRequest) -> JobRun | None:
+        """A scheduled run: its interval holds, whatever the cron says today."""
+        made = request.interval
+        return None if made is None or iso(made.start) != request.partition_key else self.run(made.start, made.end)
+
     @property
     def is_on(self) -> bool:
         """Whether it fires at all."""
@@ -116,6 +128,39 @@ class JobSchedule:
     def first_start(self) -> Instant | None:
         """Where the first interval begins, when that is said."""
         return self.catch_up.start
+
+    def read_range(self, start: str, end: str) -> TimeWindow:
+        """From the logical date ``start`` to the end of the interval that begins at ``end``.
+
+        A day as a start means its first logical date, or the next one after it; as an end, its last. Raises
+        ``ChrononError`` for an instant at which no interval begins, with the two nearest, and for a range without any or of
+        too many.
+        """
+        first, last = self._bound(start, "start_ds"), self._bound(end, "end_ds")
+        if last < first:
+            raise _illegal_range("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
+        found = limited(self.starts(first, last + 1), what="intervals")
+        if not found:
+            problem = f"no interval of {self.cron.text!r} begins from {start!r} to {end!r}"
+            raise _illegal_range("end_ds", problem, f"the next one begins at {iso(self.end_of(first))}")
+        return TimeWindow(found[0], self.end_of(found[-1]))
+
+    def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
+        """Refuse a range whose last interval has not ended."""
+        if window.end > now:
+            problem = f"its last interval ends at {iso(window.end)}, which has not come at {iso(now)}"
+            raise _illegal_range("end_ds", problem, "end earlier")
+
+    def _bound(self, text: str, field: str) -> Instant:
+        cleaned = text.strip()
+        try:
+            instant = parse_instant(cleaned)
+        except ValueError:
+            remedy = "write it like 2026-01-15T03:00:00Z, or a day"
+            raise _illegal_range(field, f"{text!r} is no logical date", remedy) from None
+        if _DAY_TEXT.fullmatch(cleaned):
+            return instant + DAY - 1 if field == "end_ds" else instant
+        return self.run_of(instant).logical_date
 
     def covering_run(self, start: Instant) -> JobRun | None:
         """The run over the interval that begins at ``start``; None when none does."""
@@ -132,15 +177,20 @@ class JobSchedule:
         """The logical date of a run: it is for one interval."""
         return (run.logical_date,)
 
-    def starts(self, start: Instant, end: Instant) -> Sequence[Instant]:
+    @property
+    def grid(self) -> None:
+        """A job has none."""
+
+    @property
+    def start_text(self) -> str:
+        """It may be when the job was first seen, which no setting names."""
+        return f"its first interval begins at {iso(self.catch_up.start or 0)}"
+
+    def starts(self, start: Instant, end: Instant) -> Iterator[Instant]:
         """The logical dates in ``[start, end)``, oldest first.
 
-        The schedule's own start is one of them, and the fire before it is none: its interval would reach over the start.
+        The schedule's own start is one of them. The fire before it is not: its interval would reach over the start.
         """
-        return list(self.each_start(start, end))
-
-    def each_start(self, start: Instant, end: Instant) -> Iterator[Instant]:
-        """The same, one by one: of a long range the first ones come at once."""
         first = self.catch_up.start
         fire = self.cron.first_at_or_after(start)
         if first is not None and start <= first < min(fire, end):
@@ -161,6 +211,21 @@ class JobSchedule:
         """The partition key of a logical date."""
         return PartitionKey(iso(start))
 
+    def start_of_key(self, key: str, *, now: Instant) -> Instant:
+        """The logical date that a key names. Raises ``ChrononError`` (C27)."""
+        try:
+            instant = parse_instant(key)
+        except ValueError:
+            raise illegal_key(f"{key!r} is no logical date", "write it like 2026-01-15T03:00:00Z") from None
+        if iso(instant) != key:
+            raise illegal_key(f"{key!r} is not how a logical date is written", f"write {iso(instant)}")
+        fire = self.run_of(instant).fire
+        if fire > now:
+            newest = self.cron.last_before(self.cron.last_before(now + 1))
+            problem = f"the interval of {key} ends at {iso(fire)}, which has not come at {iso(now)}"
+            raise illegal_key(problem, f"the newest one that has ended is {iso(newest)}")
+        return instant
+
     def with_catch_up(self, catch_up: CatchUp) -> JobSchedule:
         """The same schedule with another policy for what was missed."""
         return replace(self, catch_up=catch_up)
@@ -173,67 +238,37 @@ class JobSchedule:
         following = self.cron.first_at_or_after((fire if start is None else max(fire, start)) + 1)
         return None if end is not None and following > end else self.run_at(following)
 
-    def first_after(self, fire: Instant) -> JobRun | None:
-        """The first run with a fire after ``fire`` that the skip date keeps (H11)."""
-        skip_to, start = self.catch_up.skip_to, self.catch_up.start
-        if skip_to is not None and (start is None or skip_to > start):
-            fire = max(fire, self.cron.first_at_or_after(skip_to))
-        return self.run_after(fire)
-
-    def last_run(self, now: Instant) -> JobRun | None:
-        """The newest run whose fire has come by ``now``; None when there is none yet."""
+    def newest_before(self, instant: Instant) -> JobRun | None:
+        """The newest run with a fire strictly before ``instant``; None when there is none."""
         if not self.enabled:
             return None
         start, end = self.catch_up.start, self.catch_up.end
-        fire = self.cron.last_before((now if end is None else min(now, end)) + 1)
+        fire = self.cron.last_before(instant if end is None else min(instant, end + 1))
         return None if start is not None and fire <= start else self.run_at(fire)
 
-    def runs_between(self, start: Instant, end: Instant) -> Iterator[JobRun]:
-        """Every run whose fire lies in ``[start, end)``, oldest first."""
-        run = self.run_after(start - 1)
-        while run is not None and run.fire < end:
-            yield run
-            run = self.run_after(run.fire)
+    def missed_after(self, last_end: Instant | None, now: Instant) -> Instant:
+        """A new job waits for its first fire after it became active, or after ``now`` when that is not known (H8, H14)."""
+        return max((each for each in (last_end, self.active_since) if each is not None), default=now)
 
-    def next_run(self, last_fire: Instant | None, now: Instant) -> JobRun | None:
-        """The run to create next, after one that fired at ``last_fire`` (None: the schedule is new), as of ``now``.
+    def back(self, run: JobRun, count: int, *, not_before: JobRun) -> JobRun:
+        """Without a walk: a year of missed minutes has half a million runs."""
+        return self.run_at(self.cron.back(run.fire, count, not_before=not_before.fire))
 
-        Its fire may lie ahead. Without catch-up it is the newest run that is due, else the first one to come; a new
-        schedule waits for its first fire after ``armed``, or after ``now`` when that is not known (H8). With catch-up it
-        is the oldest missed run within the skip date and the cap (H9 to H11).
-        """
-        newest = self.last_run(now)
-        if self.catch_up.enabled:
-            return self._oldest_missed(last_fire, newest)
-        known = [each for each in (last_fire, self.active_since) if each is not None]
-        after = max(known, default=now)
-        if newest is not None and newest.fire > after and self._is_kept(newest):
-            return newest
-        return self.first_after(after if newest is None else max(after, newest.fire))
+    def floor(self, instant: Instant) -> Instant:
+        """The instant itself: under an earlier cron, intervals ended anywhere."""
+        return instant
 
-    def missed(self, last_fire: Instant | None, now: Instant) -> Iterator[JobRun]:
-        """Every run that is created at ``now``, oldest first."""
-        run = self.next_run(last_fire, now)
-        while run is not None and run.fire <= now:
-            yield run
-            run = self.run_after(run.fire)
+    def ceil(self, instant: Instant) -> Instant:
+        """The first logical date at or after ``instant``."""
+        start = self.catch_up.start
+        return start if start is not None and start >= instant else self.cron.first_at_or_after(instant)
 
-    def upcoming(self, now: Instant) -> JobRun | None:
-        """The first run whose fire lies after ``now``; None when none is to come."""
-        return self.first_after(now)
+    def start_of(self, run: JobRun) -> Instant:
+        return run.logical_date
 
-    def _is_kept(self, run: JobRun) -> bool:
-        skip_to = self.catch_up.skip_to
-        return skip_to is None or run.logical_date >= skip_to
 
-    def _oldest_missed(self, last_fire: Instant | None, newest: JobRun | None) -> JobRun | None:
-        start, limit = self.catch_up.start, self.catch_up.max_runs
-        assert start is not None  # catch-up always has one (H15)
-        first = self.first_after(start if last_fire is None else last_fire)
-        if first is None or newest is None or first.fire > newest.fire or limit is None:
-            return first
-        oldest = self.cron.back(newest.fire, limit - 1, not_before=first.fire)
-        return first if oldest == first.fire else self.run_at(oldest)
+def _illegal_range(field: str, problem: str, remedy: str) -> IllegalPartition:
+    return IllegalPartition(Fault("C27", field, problem, remedy))
 
 
 def schedule_faults(offset: int, lookback: int | None) -> list[Fault]:

@@ -6,14 +6,20 @@ instants that come in as arguments; the timetable, ``explain`` and the sensors a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar
 
-from airflow_chronon.core.calendar.instants import Instant, TimeWindow
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
+from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
-from airflow_chronon.core.schedules.chronon import CronSchedule
+from airflow_chronon.core.partitions.parse import IllegalPartition, check_closed, read_range, read_span
+from airflow_chronon.core.schedules.base import CatchUp, Schedule
+from airflow_chronon.core.schedules.chronon import CronSchedule, IllegalSchedule
 from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.request import RunRequest
+from airflow_chronon.errors import ChrononError, Fault
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,10 @@ class Run:
     modes: Mapping[Mode, ModeRun]
 
     @property
+    def interval(self) -> TimeWindow:
+        return self.window
+
+    @property
     def end(self) -> Instant:
         return self.window.end
 
@@ -46,18 +56,7 @@ class ModeSchedule:
 
 
 @dataclass(frozen=True)
-class CatchUp:
-    """What happens to fires that were missed (H8 to H11) and where the schedule begins and ends (C29, H15)."""
-
-    enabled: bool = False
-    max_runs: int | None = None  #: keep the newest so many of what was missed
-    skip_to: Instant | None = None  #: drop partitions that start before it
-    start: Instant | None = None  #: the earliest partition start
-    end: Instant | None = None  #: no partition ends after it
-
-
-@dataclass(frozen=True)
-class RunSchedule:
+class RunSchedule(Schedule[Run]):
     """The runs of one conf version.
 
     Without modes it never fires, yet any label can be replayed (C12).
@@ -65,8 +64,19 @@ class RunSchedule:
 
     spec: PartitionSpec
     modes: Mapping[Mode, ModeSchedule] = field(default_factory=dict)
-    catch_up: CatchUp = CatchUp()
+    catch_up: CatchUp = field(default_factory=CatchUp)
     all_modes: tuple[Mode, ...] = ()  #: what a replay runs; the enabled modes unless more are given
+    end_field: ClassVar[str] = "end_date"
+
+    def __post_init__(self) -> None:
+        if self.catch_up.enabled and self.catch_up.start is None:
+            problem = "catch-up needs to know where the schedule begins"
+            raise IllegalSchedule(Fault("C29", "catchup", problem, "set start_date"))
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it fires at all."""
+        return bool(self.modes)
 
     @cached_property
     def first_start(self) -> Instant | None:
@@ -89,19 +99,23 @@ class RunSchedule:
             return None
         return self._run(next_end, {mode: fires[mode] for mode in fires if ends[mode] == next_end})
 
-    def first_after(self, end: Instant) -> Run | None:
-        """The first run after ``end`` that the skip date keeps (H11)."""
-        skip_to = self.catch_up.skip_to
-        return self.run_after(end if skip_to is None else max(end, self.spec.grid.ceil(skip_to)))
-
-    def last_run(self, now: Instant) -> Run | None:
-        """The newest run whose fire has come by ``now``; None when there is none yet."""
+    def newest_before(self, instant: Instant) -> Run | None:
+        """The newest run with a fire strictly before ``instant``; None when there is none."""
         if not self.modes:
             return None
-        limit = now + 1
+        grid = self.spec.grid
         if self.catch_up.end is not None:
-            limit = min(limit, self.spec.grid.floor(self.catch_up.end) + self.spec.grid.interval)
-        return self._newest_fired_before(limit)
+            instant = min(instant, grid.floor(self.catch_up.end) + grid.interval)
+        end = max(grid.floor(of.schedule.last_before(instant)) for of in self.modes.values())
+        if self.first_start is not None and end <= self.first_start:
+            return None
+        return self.run_after(end - grid.interval)
+
+    def missed_after(self, last_end: Instant | None, now: Instant) -> Instant:
+        """A new conf runs its newest closed partition at once (H8)."""
+        if last_end is not None:
+            return last_end
+        return 0 if self.first_start is None else self.first_start
 
     def run_ending(self, end: Instant) -> Run | None:
         """The scheduled run whose newest partition ends at ``end``; None when no schedule fires for it."""
@@ -126,36 +140,6 @@ class RunSchedule:
             modes[Mode.BACKFILL] = replace(planned, window=TimeWindow(start, window.end))
         return replace(run, window=window, modes=modes)
 
-    def runs_between(self, start: Instant, end: Instant) -> Iterator[Run]:
-        """Every run whose first fire lies in ``[start, end)``, oldest first."""
-        run = self.run_after(self.spec.grid.floor(start) - self.spec.grid.interval)
-        while run is not None and run.fire < end:
-            if run.fire >= start:
-                yield run
-            run = self.run_after(run.end)
-
-    def next_run(self, last_end: Instant | None, now: Instant) -> Run | None:
-        """The run to create next, after one that ended at ``last_end`` (None: the schedule is new), as of ``now``.
-
-        Its fire may lie ahead. Without catch-up it is the newest run that is due, else the first one to come (H8). With
-        catch-up it is the oldest missed one within the skip date and the cap (H9 to H11).
-        """
-        newest = self.last_run(now)
-        if newest is None:  # nothing is due yet: the first run of all, or the one after the last
-            return self.first_after(last_end if last_end is not None else self._before_start(now))
-        if last_end is not None and newest.end <= last_end:
-            return self.first_after(last_end)
-        if not self.catch_up.enabled:
-            return newest if self._is_kept(newest) else self.first_after(newest.end)
-        return self._oldest_missed(last_end, newest)
-
-    def missed(self, last_end: Instant | None, now: Instant) -> Iterator[Run]:
-        """Every run that is created at ``now``, oldest first."""
-        run = self.next_run(last_end, now)
-        while run is not None and run.fire <= now:
-            yield run
-            run = self.run_after(run.end)
-
     def replay(self, window: TimeWindow) -> Run:
         """A replay or a manual run over whole partitions: every mode, whatever the schedule (C9)."""
         grid = self.spec.grid
@@ -163,10 +147,36 @@ class RunSchedule:
         modes = {mode: ModeRun(window.end, window if mode is Mode.BACKFILL else newest) for mode in self.all_modes}
         return Run(window.end, window, modes)
 
-    @property
-    def is_on(self) -> bool:
-        """Whether it fires at all."""
-        return bool(self.modes)
+    def requested(self, request: RunRequest, *, now: Instant) -> Run | None:
+        """The run that an Airflow run is for (C9, C27, H7); see :meth:`Schedule.requested`."""
+        if request.partition_key and (request.start_ds or request.end_ds):
+            problem = f"both a partition key {request.partition_key!r} and start_ds or end_ds are given"
+            raise IllegalPartition(Fault("C27", "params", problem, "give the key, or the range, not both"))
+        if request.partition_key:
+            return self._run_of_key(request, now)
+        if request.end_ds and not request.start_ds:
+            problem = f"end_ds {request.end_ds!r} is given without start_ds"
+            raise IllegalPartition(Fault("H7", "end_ds", problem, "give start_ds too"))
+        if request.start_ds:
+            return self.replay(read_range(request.start_ds, request.end_ds or request.start_ds, self.spec, now=now))
+        if request.interval is not None:
+            return self.replay(self._whole_partitions(request.interval, now))
+        return None
+
+    def recorded(self, request: RunRequest, *, now: Instant) -> Run | None:
+        """The run of a record; one that cannot be failed in its own first task, and wrote nothing."""
+        try:
+            return self.requested(request, now=now)
+        except ChrononError:
+            return None
+
+    def read_range(self, start: str, end: str) -> TimeWindow:
+        """The partitions from ``start`` to ``end``; see :func:`read_span`."""
+        return read_span(start, end, self.spec)
+
+    def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
+        """Refuse a range whose last partition has not closed."""
+        check_closed(window, self.spec, now=now, field="end_ds")
 
     def covering_run(self, start: Instant) -> Run | None:
         """The scheduled run that fills the partition, start and end dates aside; None when no run does (C9, C10)."""
@@ -192,9 +202,27 @@ class RunSchedule:
         window = of.window if of is not None else self.partition(run.end - self.spec.grid.interval)
         return self.spec.grid.starts(window.start, window.end)
 
+    @property
+    def grid(self) -> PartitionGrid:
+        """Where partitions begin and end."""
+        return self.spec.grid
+
+    @property
+    def start_text(self) -> str:
+        return f"start_date is {iso(self.catch_up.start or 0)}"
+
+    def floor(self, instant: Instant) -> Instant:
+        return self.spec.grid.floor(instant)
+
+    def ceil(self, instant: Instant) -> Instant:
+        return self.spec.grid.ceil(instant)
+
+    def start_of(self, run: Run) -> Instant:
+        return run.end - self.spec.grid.interval
+
     def starts(self, start: Instant, end: Instant) -> Sequence[Instant]:
-        """The starts of the partitions that overlap ``[start, end)``, oldest first."""
-        return self.spec.grid.starts(start, end)
+        """The partitions that start in ``[start, end)``, oldest first."""
+        return range(self.spec.grid.ceil(start), end, self.spec.grid.interval)
 
     def end_of(self, start: Instant) -> Instant:
         """Where the partition that starts at ``start`` ends."""
@@ -203,6 +231,15 @@ class RunSchedule:
     def label(self, start: Instant) -> PartitionKey:
         """The label of the partition that starts at ``start``."""
         return self.spec.label(start)
+
+    def start_of_key(self, key: str, *, now: Instant) -> Instant:
+        """The start of the partition that a label names. Raises ``ChrononError`` (C27)."""
+        start = self.spec.start_of(key)
+        canonical = self.spec.label(start)
+        if canonical != key:
+            raise IllegalPartition(Fault("C27", "partition_key", f"{key!r} is written {canonical!r}"))
+        check_closed(self.partition(start), self.spec, now=now, field="partition_key")
+        return start
 
     def with_catch_up(self, catch_up: CatchUp) -> RunSchedule:
         """The same schedule with another policy for what was missed."""
@@ -216,17 +253,29 @@ class RunSchedule:
         """The window of the partition that starts at ``start``."""
         return TimeWindow(start, start + self.spec.grid.interval)
 
-    def key_of(self, run: Run) -> PartitionKey:
-        """The label that names a run: its newest partition's."""
-        return self.spec.label(run.end - self.spec.grid.interval)
+    def _run_of_key(self, request: RunRequest, now: Instant) -> Run:
+        window = self.partition(self.spec.start_of(request.partition_key))
+        if request.is_scheduled:
+            made = request.interval
+            if made is not None and made.end == window.end and self.grid.is_boundary(made.start):
+                return self.made(made)
+            run = self.run_ending(window.end)
+            if run is not None:
+                return run
+        check_closed(window, self.spec, now=now, field="partition_key")
+        return self.replay(window)
 
-    def _newest_fired_before(self, limit: Instant) -> Run | None:
-        """The newest run with a fire strictly before ``limit``."""
-        grid = self.spec.grid
-        end = max(grid.floor(of.schedule.last_before(limit)) for of in self.modes.values())
-        if self.first_start is not None and end <= self.first_start:
-            return None
-        return self.run_after(end - grid.interval)
+    def _whole_partitions(self, window: TimeWindow, now: Instant) -> TimeWindow:
+        for instant in (window.start, window.end):
+            if not self.grid.is_boundary(instant):
+                below = self.grid.floor(instant)
+                nearest = f"the nearest are {iso(below)} and {iso(below + self.grid.interval)}"
+                problem = (
+                    f"the data interval {window} is not whole partitions: {iso(instant)} is no boundary of {self.grid}"
+                )
+                raise IllegalPartition(Fault("C27", "data interval", problem, nearest))
+        check_closed(window, self.spec, now=now, field="data interval")
+        return window
 
     def _run(self, end: Instant, fires: Mapping[Mode, Instant]) -> Run:
         grid, oldest = self.spec.grid, self.first_start
@@ -241,24 +290,3 @@ class RunSchedule:
         start = max(previous_ends)
         window = TimeWindow(start if oldest is None else max(start, oldest), end)
         return Run(min(run.fire for run in modes.values()), window, modes)
-
-    def _is_kept(self, run: Run) -> bool:
-        skip_to = self.catch_up.skip_to
-        return skip_to is None or run.end - self.spec.grid.interval >= skip_to
-
-    def _oldest_missed(self, last_end: Instant | None, newest: Run) -> Run | None:
-        first = self.first_after(last_end if last_end is not None else self._before_start(newest.window.start))
-        limit = self.catch_up.max_runs
-        if first is None or first.end > newest.end or limit is None:
-            return first
-        run, kept = newest, 1
-        while kept < limit and run.end > first.end:
-            previous = self._newest_fired_before(run.end)
-            if previous is None:
-                break
-            run, kept = previous, kept + 1
-        return run
-
-    def _before_start(self, otherwise: Instant) -> Instant:
-        """Where a new schedule begins: its start, or ``otherwise`` when it has none (catch-up always has one, C29)."""
-        return otherwise if self.first_start is None else self.first_start

@@ -12,10 +12,11 @@ from typing import Any
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
+from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, RunSchedule
 
 Json = dict[str, Any]
 

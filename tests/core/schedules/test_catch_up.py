@@ -1,308 +1,198 @@
-"""What becomes of missed fires (H8 to H11 for confs), and properties of every legal schedule."""
+"""What becomes of missed fires, of confs and of jobs alike (H8 to H15); the numbers are the source document's."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
-from airflow_chronon.core.partitions.grid import LEGAL_INTERVALS, PartitionGrid
-from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
-from airflow_chronon.core.schedules.chronon import CronSchedule, parse_schedule
-from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import CatchUp, ModeSchedule, Run, RunSchedule
+from airflow_chronon.core.calendar.cron import Cron
+from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant
+from airflow_chronon.core.schedules.base import CatchUp
+from airflow_chronon.core.schedules.chronon import IllegalSchedule
+from airflow_chronon.core.schedules.intervals import JobSchedule
+from tests.support.both_schedules import BOTH, Hourly, created, hourly_conf, hourly_job, next_fire
 from tests.support.confs import at
+from tests.support.jobs import window
+from tests.support.schedules import schedule_of
 
 
-def cron(text: str) -> CronSchedule:
-    schedule = parse_schedule(text)
-    assert schedule is not None
-    return schedule
+def fires(day: str, *hours: int) -> list[str]:
+    return [f"{day}T{hour:02}:00:00Z" for hour in hours]
 
 
-def schedule_of(grid: PartitionGrid, catch_up: CatchUp, **modes: str) -> RunSchedule:
-    """A run schedule of crons by mode; an upload writes only the newest."""
-    spec = PartitionSpec(grid, partition_format(default_pattern(grid)))
-    built = {Mode(name): ModeSchedule(cron(text), only_newest=name == "upload") for name, text in modes.items()}
-    return RunSchedule(spec, built, catch_up, tuple(built))
+@BOTH
+class TestTheNumbersOfTheSourceDocument:
+    def test_a_six_hour_outage_without_catch_up_gives_the_six_o_clock_run_alone(self, hourly: Hourly) -> None:  # H8
+        of = hourly(start="2026-01-01")
+        assert created(of, last="2026-06-03T00:00", now="2026-06-03T06:00") == ["2026-06-03T06:00:00Z"]
+        run = of.next_run(at("2026-06-03T00:00"), at("2026-06-03T06:10"))
+        assert window(run) == "[2026-06-03T05:00:00, 2026-06-03T06:00:00)"
+
+    def test_a_six_hour_outage_with_catch_up_gives_every_run_oldest_first(self, hourly: Hourly) -> None:  # H9
+        of = hourly(start="2026-01-01", enabled=True)
+        assert created(of, last="2026-06-03T00:00", now="2026-06-03T06:00") == fires("2026-06-03", *range(1, 7))
+
+    def test_a_week_long_outage_with_a_cap_of_24_gives_the_newest_24(self, hourly: Hourly) -> None:  # H10
+        of = hourly(start="2026-01-01", enabled=True, max_runs=24)
+        found = created(of, last="2026-05-27T12:00", now="2026-06-03T12:30")
+        assert len(found) == 24
+        assert (found[0], found[-1]) == ("2026-06-02T13:00:00Z", "2026-06-03T12:00:00Z")
+
+    def test_a_week_long_outage_without_a_cap_gives_all_168(self, hourly: Hourly) -> None:  # H9
+        of = hourly(start="2026-01-01", enabled=True)
+        assert len(created(of, last="2026-05-27T12:00", now="2026-06-03T12:30")) == 168
 
 
-def hourly(catch_up: CatchUp) -> RunSchedule:
-    return schedule_of(PartitionGrid(HOUR), catch_up, backfill="15 * * * *")
-
-
-def keys(schedule: RunSchedule, runs: Iterator[Run] | list[Run]) -> list[str]:
-    return [schedule.key_of(run)[-8:] for run in runs]
-
-
+@BOTH
 class TestWithoutCatchUp:  # H8
-    def test_after_an_outage_there_is_one_run_for_the_newest_closed_partition(self) -> None:
-        schedule = hourly(CatchUp())
-        missed = schedule.missed(at("2026-06-10 03:00"), at("2026-06-10 09:20"))
-        assert keys(schedule, missed) == ["10-08-00"]
+    def test_lateness_under_one_interval_never_skips(self, hourly: Hourly) -> None:
+        assert next_fire(hourly(), last="2026-06-10 08:00", now="2026-06-10 09:59:59") == "2026-06-10T09:00:00Z"
 
-    def test_a_new_conf_runs_its_newest_closed_partition_at_once(self) -> None:
-        schedule = hourly(CatchUp())
-        assert keys(schedule, schedule.missed(None, at("2026-06-10 09:20"))) == ["10-08-00"]
-
-    def test_before_its_fire_a_closed_partition_does_not_run(self) -> None:
-        schedule = hourly(CatchUp())
-        assert keys(schedule, schedule.missed(None, at("2026-06-10 09:14"))) == ["10-07-00"]
-
-    def test_the_skip_date_avoids_the_run_at_once(self) -> None:
-        schedule = hourly(CatchUp(skip_to=at("2026-06-10 09:00")))
-        now = at("2026-06-10 09:20")
-        assert list(schedule.missed(None, now)) == []
-        run = schedule.next_run(None, now)
-        assert run is not None and schedule.key_of(run) == "2026-06-10-09-00"
-
-    def test_lateness_under_one_interval_never_skips(self) -> None:
-        schedule = hourly(CatchUp())
-        run = schedule.next_run(at("2026-06-10 08:00"), at("2026-06-10 10:14:59"))
-        assert run is not None and schedule.key_of(run) == "2026-06-10-08-00"
+    def test_a_skip_date_holds_too(self, hourly: Hourly) -> None:  # H11
+        of = hourly(start="2026-01-01", skip_to="2026-06-04")
+        assert created(of, last="2026-05-27T12:00", now="2026-06-03T12:30") == []
+        assert next_fire(of, last="2026-05-27T12:00", now="2026-06-03T12:30") == "2026-06-04T01:00:00Z"
 
 
+@BOTH
 class TestWithCatchUp:  # H9, H10, H11
-    START = at("2026-06-10")
-    NOW = at("2026-06-10 06:20")
+    def test_every_missed_run_comes_oldest_first(self, hourly: Hourly) -> None:
+        of = hourly(enabled=True, start="2026-06-10")
+        assert created(of, last=None, now="2026-06-10 06:20") == fires("2026-06-10", *range(1, 7))
+        assert created(of, last="2026-06-10 04:00", now="2026-06-10 06:20") == fires("2026-06-10", 5, 6)
 
-    def test_every_missed_partition_runs_oldest_first(self) -> None:
-        schedule = hourly(CatchUp(enabled=True, start=self.START))
-        assert keys(schedule, schedule.missed(None, self.NOW)) == [f"10-0{hour}-00" for hour in range(6)]
-        assert keys(schedule, schedule.missed(at("2026-06-10 04:00"), self.NOW)) == ["10-04-00", "10-05-00"]
+    def test_the_cap_keeps_the_newest_of_what_was_missed_before_the_schedule_was_new(self, hourly: Hourly) -> None:
+        of = hourly(enabled=True, max_runs=2, start="2026-06-10")
+        assert created(of, last=None, now="2026-06-10 06:20") == fires("2026-06-10", 5, 6)
 
-    def test_the_cap_keeps_the_newest(self) -> None:
-        schedule = hourly(CatchUp(enabled=True, max_runs=2, start=self.START))
-        assert keys(schedule, schedule.missed(None, self.NOW)) == ["10-04-00", "10-05-00"]
+    def test_the_skip_date_drops_the_intervals_that_begin_before_it(self, hourly: Hourly) -> None:  # H11
+        of = hourly(start="2026-01-01", enabled=True, skip_to="2026-06-03T10:00")
+        assert created(of, last="2026-05-27T12:00", now="2026-06-03T12:00") == fires("2026-06-03", 11, 12)
 
-    def test_the_skip_date_drops_what_is_older(self) -> None:
-        schedule = hourly(CatchUp(enabled=True, skip_to=at("2026-06-10 03:00"), start=self.START))
-        assert keys(schedule, schedule.missed(None, self.NOW)) == ["10-03-00", "10-04-00", "10-05-00"]
+    @pytest.mark.parametrize("skip_to", ["2026-06-03T10:00:01", "2026-06-03T10:30"])
+    def test_a_skip_date_within_an_interval_drops_it(self, hourly: Hourly, skip_to: str) -> None:  # H11
+        of = hourly(start="2026-01-01", enabled=True, skip_to=skip_to)
+        assert created(of, last="2026-05-27T12:00", now="2026-06-03T12:00") == fires("2026-06-03", 12)
 
-    def test_the_skip_date_filters_before_the_cap_counts(self) -> None:
-        late = CatchUp(enabled=True, max_runs=4, skip_to=at("2026-06-10 04:00"), start=self.START)
-        assert keys(hourly(late), hourly(late).missed(None, self.NOW)) == ["10-04-00", "10-05-00"]
+    @pytest.mark.parametrize("cap", [4, 5])
+    def test_the_filter_comes_before_the_cap(self, hourly: Hourly, cap: int) -> None:  # H11
+        of = hourly(start="2026-01-01", enabled=True, max_runs=cap, skip_to="2026-06-03T10:00")
+        assert created(of, last="2026-05-27T12:00", now="2026-06-03T12:30") == fires("2026-06-03", 11, 12)
 
-    def test_a_skip_date_inside_a_partition_begins_with_the_next(self) -> None:
-        schedule = hourly(CatchUp(enabled=True, skip_to=at("2026-06-10 03:30"), start=self.START))
-        assert keys(schedule, schedule.missed(None, self.NOW)) == ["10-04-00", "10-05-00"]
+    def test_the_cap_lets_a_backlog_drain_without_dropping_more(self, hourly: Hourly) -> None:  # H10
+        of = hourly(start="2026-01-01", enabled=True, max_runs=24)
+        run, now = of.next_run(at("2026-05-27T12:00"), at("2026-06-03T12:00")), at("2026-06-03T12:00")
+        drained = []
+        while run is not None and run.fire <= now:
+            drained.append(run.fire)
+            now += 3  # twenty a minute
+            run = of.next_run(run.end, now)
+        assert drained == [at("2026-06-02T13:00") + hour * HOUR for hour in range(24)]
 
-    def test_a_start_in_the_future_waits_for_it(self) -> None:
-        schedule = hourly(CatchUp(enabled=True, start=at("2026-06-11")))
-        assert list(schedule.missed(None, self.NOW)) == []
-        run = schedule.next_run(None, self.NOW)
-        assert run is not None and schedule.key_of(run) == "2026-06-11-00-00"
+    def test_a_start_in_the_future_waits_for_it(self, hourly: Hourly) -> None:
+        of = hourly(enabled=True, start="2026-06-11")
+        assert created(of, last=None, now="2026-06-10 06:20") == []
+        assert next_fire(of, last=None, now="2026-06-10 06:20") == "2026-06-11T01:00:00Z"
 
-    def test_after_the_end_date_nothing_comes(self) -> None:
-        schedule = hourly(CatchUp(enabled=True, start=self.START, end=at("2026-06-10 03:00")))
-        assert keys(schedule, schedule.missed(None, self.NOW)) == ["10-00-00", "10-01-00", "10-02-00"]
-        assert schedule.next_run(at("2026-06-10 03:00"), self.NOW) is None
+    def test_after_the_end_nothing_comes(self, hourly: Hourly) -> None:  # C29, H15
+        of = hourly(enabled=True, start="2026-06-10", end="2026-06-10 03:00")
+        assert created(of, last=None, now="2026-06-10 06:20") == fires("2026-06-10", 1, 2, 3)
+        assert next_fire(of, last="2026-06-10 03:00", now="2026-06-10 06:20") is None
 
-    def test_a_weekly_schedule_catches_up_week_by_week(self) -> None:
-        schedule = schedule_of(
-            PartitionGrid(DAY), CatchUp(enabled=True, start=at("2026-06-03")), backfill="0 6 * * mon"
-        )
-        runs = list(schedule.missed(None, at("2026-06-22 07:00")))
-        assert [schedule.key_of(run) for run in runs] == ["2026-06-07", "2026-06-14", "2026-06-21"]
+    def test_what_is_to_come_passes_over_what_was_missed(self, hourly: Hourly) -> None:
+        run = hourly(start="2026-01-01", enabled=True).first_after(at("2026-06-03T10:00"))
+        assert run is not None and run.fire == at("2026-06-03T11:00")
+        assert hourly(start="2026-01-01", end="2026-02-01").first_after(at("2026-06-03T10:00")) is None
+
+
+class TestConfs:
+    def labels(self, text: str, now: str, **catch_up: object) -> list[str]:
+        of = schedule_of(text, HOUR, **catch_up)
+        return [of.key_of(run) for run in of.missed(None, at(now))]
+
+    def test_a_new_one_runs_its_newest_closed_partition_at_once(self) -> None:  # H8
+        assert self.labels("15 * * * *", "2026-06-10 09:20") == ["2026-06-10-08-00"]
+
+    def test_before_its_fire_a_closed_partition_does_not_run(self) -> None:  # C8
+        assert self.labels("15 * * * *", "2026-06-10 09:14") == ["2026-06-10-07-00"]
+
+    def test_the_skip_date_avoids_the_run_at_once(self) -> None:  # H8
+        of = hourly_conf(skip_to="2026-06-10 09:00")
+        assert created(of, last=None, now="2026-06-10 09:20") == []
+        assert next_fire(of, last=None, now="2026-06-10 09:20") == "2026-06-10T10:00:00Z"
+
+    def test_a_weekly_one_catches_up_week_by_week(self) -> None:  # C9
+        of = schedule_of("0 6 * * mon", DAY, enabled=True, start=at("2026-06-03"))
+        runs = list(of.missed(None, at("2026-06-22 07:00")))
+        assert [of.key_of(run) for run in runs] == ["2026-06-07", "2026-06-14", "2026-06-21"]
         assert runs[0].window.start == at("2026-06-03")
 
-
-SUB_DAILY = {  # an interval and a cron of that cadence, its phase anywhere
-    15 * MINUTE: "7/15 * * * *",
-    30 * MINUTE: "5,35 * * * *",
-    HOUR: "50 * * * *",
-    2 * HOUR: "10 1-23/2 * * *",
-    3 * HOUR: "15 1-22/3 * * *",
-    6 * HOUR: "0 4-22/6 * * *",
-    12 * HOUR: "30 11,23 * * *",
-}
-DAILY = (
-    "0 0 * * *",
-    "0 2 * * *",
-    "59 23 * * *",
-    "0 6 * * mon",
-    "30 1 * * mon-fri",
-    "0 6 1 * *",
-    "0 6 l * *",
-    "0 6 1,15 * wed",
-    "0 0 * jan,jun *",
-)
+    def test_catch_up_without_a_start_cannot_exist(self) -> None:  # C29
+        with pytest.raises(IllegalSchedule, match="begins") as refused:
+            hourly_conf(enabled=True)
+        assert refused.value.fault.rule == "C29"
 
 
-@st.composite
-def schedules(draw: st.DrawFn) -> RunSchedule:
-    """Any legal schedule with catch-up: sub-daily, daily, weekly, monthly, with one mode or two."""
-    start = draw(st.integers(at("2026-01-01"), at("2026-03-01")))
-    catch_up = CatchUp(enabled=True, start=start)
-    interval = draw(st.sampled_from([*SUB_DAILY, DAY, DAY, DAY]))
-    grid = PartitionGrid(interval, draw(st.integers(0, interval // MINUTE - 1)) * MINUTE)
-    modes = draw(st.sampled_from([["backfill"], ["upload"], ["backfill", "upload"]]))
-    texts = [SUB_DAILY[interval]] if interval in SUB_DAILY else list(DAILY)
-    picked = {mode: draw(st.sampled_from(texts)) for mode in modes}
-    return schedule_of(grid, catch_up, **picked)
+class TestJobs:
+    def test_the_short_first_interval_counts_by_its_start(self) -> None:  # H4, H11
+        of = hourly_job(start="2026-06-03T10:05", enabled=True, skip_to="2026-06-03T10:05")
+        assert created(of, last=None, now="2026-06-03T11:00") == ["2026-06-03T11:00:00Z"]
+        later = replace(of, catch_up=replace(of.catch_up, skip_to=at("2026-06-03T10:06")))
+        assert created(later, last=None, now="2026-06-03T11:00") == []
+
+    def test_a_new_one_waits_for_its_next_fire(self) -> None:  # H8
+        of = hourly_job(start="2026-01-01", active_since="2026-06-03T10:20")
+        assert of.next_run(None, at("2026-06-03T10:20")) == of.run_at(at("2026-06-03T11:00"))
+        assert created(of, last=None, now="2026-06-03T10:59") == []
+
+    def test_a_new_one_that_met_an_outage_before_its_first_fire_runs_the_newest(self) -> None:  # H8
+        of = hourly_job(start="2026-01-01", active_since="2026-06-03T10:20")
+        assert created(of, last=None, now="2026-06-03T14:30") == ["2026-06-03T14:00:00Z"]
+
+    def test_a_new_one_with_catch_up_replays_since_its_start(self) -> None:  # H13
+        of = hourly_job(start="2026-06-03T07:30", enabled=True, active_since="2026-06-03T10:20")
+        assert created(of, last=None, now="2026-06-03T10:20") == fires("2026-06-03", 8, 9, 10)
+
+    def test_the_cap_holds_for_what_was_missed_before_it_was_active(self) -> None:  # H10, H13
+        of = hourly_job(start="2026-01-01", enabled=True, max_runs=2, active_since="2026-06-03T10:20")
+        assert created(of, last=None, now="2026-06-03T10:20") == fires("2026-06-03", 9, 10)
+
+    def test_enabled_again_without_catch_up_nothing_before_that_moment_is_missed(self) -> None:  # H14
+        of = hourly_job(start="2026-01-01", active_since="2026-06-03T10:20")
+        assert created(of, last="2026-06-01T00:00", now="2026-06-03T10:25") == []
+        assert of.next_run(at("2026-06-01"), at("2026-06-03T10:25")) == of.run_at(at("2026-06-03T11:00"))
+
+    def test_enabled_again_with_catch_up_the_pause_is_replayed(self) -> None:  # H14
+        of = hourly_job(start="2026-01-01", enabled=True, active_since="2026-06-03T10:20")
+        assert len(created(of, last="2026-06-03T00:00", now="2026-06-03T10:25")) == 10
+
+    def test_enabled_again_with_catch_up_a_skip_date_cuts_the_pause_off(self) -> None:  # H14
+        of = hourly_job(start="2026-01-01", enabled=True, skip_to="2026-06-03T10:00", active_since="2026-06-03T10:20")
+        assert created(of, last="2026-06-01T00:00", now="2026-06-03T10:25") == []
+        assert created(of, last="2026-06-01T00:00", now="2026-06-03T11:00") == ["2026-06-03T11:00:00Z"]
+
+    def test_without_a_start_it_begins_when_it_was_first_seen(self) -> None:  # H15
+        of = hourly_job().seen(first=at("2026-06-03T10:05:17"), active_since=at("2026-06-03T10:05:17"))
+        assert window(of.next_run(None, at("2026-06-03T10:06"))) == "[2026-06-03T10:05:17, 2026-06-03T11:00:00)"
+
+    def test_a_start_of_its_own_stays_when_it_is_seen(self) -> None:  # H15
+        of = hourly_job(start="2026-06-03T10:30").seen(first=at("2026-06-03"), active_since=at("2026-06-03"))
+        assert window(of.next_run(None, at("2026-06-03T01:00"))) == "[2026-06-03T10:30:00, 2026-06-03T11:00:00)"
 
 
-def until(schedule: RunSchedule) -> int:
-    """A while after the start: long enough for coarse schedules, short enough for fine ones."""
-    assert schedule.catch_up.start is not None
-    return schedule.catch_up.start + (4 * DAY if schedule.spec.grid.interval < DAY else 200 * DAY)
+class _Counting(Cron):
+    """A cron that counts how often it is stepped back."""
+
+    steps = 0
+
+    def last_before(self, instant: Instant) -> Instant:
+        _Counting.steps += 1
+        return super().last_before(instant)
 
 
-def all_runs(schedule: RunSchedule) -> list[Run]:
-    assert schedule.catch_up.start is not None
-    return list(schedule.runs_between(schedule.catch_up.start, until(schedule)))
-
-
-SLOW = settings(max_examples=60)
-
-
-class TestProperties:
-    @given(schedules())
-    @SLOW
-    def test_runs_tile_the_timeline_from_the_start_with_no_gap_and_no_overlap(self, schedule: RunSchedule) -> None:
-        runs = all_runs(schedule)
-        if not runs:
-            return
-        assert runs[0].window.start == schedule.first_start
-        for earlier, later in itertools.pairwise(runs):
-            assert earlier.window.end == later.window.start
-            assert earlier.fire < later.fire
-
-    @given(schedules())
-    @SLOW
-    def test_the_windows_of_each_mode_tile_it_too(self, schedule: RunSchedule) -> None:
-        for mode, of in schedule.modes.items():
-            windows = [run.modes[mode].window for run in all_runs(schedule) if mode in run.modes]
-            if of.only_newest:
-                assert all(window.end - window.start == schedule.spec.grid.interval for window in windows)
-            elif windows:
-                assert windows[0].start == schedule.first_start
-                assert all(a.end == b.start for a, b in itertools.pairwise(windows))
-
-    @given(schedules())
-    @SLOW
-    def test_every_fire_of_every_mode_writes_the_newest_partition_that_it_closes(
-        self, schedule: RunSchedule
-    ) -> None:  # C8
-        runs = all_runs(schedule)
-        for run in runs:
-            assert run.fire == min(of.fire for of in run.modes.values())
-            for mode, of in run.modes.items():
-                assert schedule.spec.grid.floor(of.fire) == of.window.end == run.window.end
-                assert schedule.modes[mode].schedule.first_at_or_after(of.fire) == of.fire
-        if runs and schedule.first_start is not None:
-            for mode, mode_schedule in schedule.modes.items():
-                fired = {run.modes[mode].fire for run in runs if mode in run.modes}
-                fire = mode_schedule.schedule.first_at_or_after(schedule.first_start + schedule.spec.grid.interval)
-                while fire < runs[-1].fire:
-                    assert fire in fired
-                    fire = mode_schedule.schedule.first_at_or_after(fire + 1)
-
-    @given(schedules())
-    @SLOW
-    def test_driven_step_by_step_it_makes_the_same_runs(self, schedule: RunSchedule) -> None:
-        last: int | None = None
-        for expected in all_runs(schedule):
-            run = schedule.next_run(last, expected.fire)
-            assert run == expected
-            last = run.end
-
-    @given(schedules(), st.data())
-    @SLOW
-    def test_after_any_interruptions_and_catch_up_no_partition_is_missing(
-        self, schedule: RunSchedule, data: st.DataObject
-    ) -> None:
-        assert schedule.catch_up.start is not None
-        end = until(schedule) - 1
-        ticks = sorted(data.draw(st.lists(st.integers(schedule.catch_up.start, end), max_size=6)))
-        last: int | None = None
-        done: list[Run] = []
-        for now in [*ticks, end]:
-            for run in schedule.missed(last, now):
-                done.append(run)
-                last = run.end
-                if data.draw(st.booleans()):
-                    break  # interrupted in mid catch-up
-        done += schedule.missed(last, end)
-        assert done == all_runs(schedule)
-        if schedule.modes.keys() == {Mode.BACKFILL} and done:
-            written = [label for run in done for label in schedule.spec.labels(*_window(run))]
-            assert schedule.first_start is not None
-            assert written == list(schedule.spec.labels(schedule.first_start, done[-1].end))
-
-    @given(schedules(), st.data())
-    @SLOW
-    def test_without_catch_up_an_outage_gives_exactly_one_run_the_newest(
-        self, schedule: RunSchedule, data: st.DataObject
-    ) -> None:
-        lossy = replace(schedule, catch_up=CatchUp(start=schedule.catch_up.start))
-        runs = [run for run in all_runs(schedule) if run.fire < until(schedule)]
-        if len(runs) < 2:
-            return
-        last = data.draw(st.sampled_from(runs[:-1]))
-        assert list(lossy.missed(last.end, until(schedule) - 1)) == [runs[-1]]
-
-    @given(schedules(), st.booleans(), st.data())
-    @SLOW
-    def test_whatever_the_clock_does_no_unclosed_partition_runs_and_none_runs_twice(
-        self, schedule: RunSchedule, catch_up: bool, data: st.DataObject
-    ) -> None:
-        assert schedule.catch_up.start is not None
-        schedule = replace(schedule, catch_up=replace(schedule.catch_up, enabled=catch_up))
-        last: int | None = None
-        for now in data.draw(
-            st.lists(st.integers(schedule.catch_up.start, until(schedule)), max_size=12)
-        ):  # in any order
-            run = schedule.next_run(last, now)
-            if run is None or run.fire > now:
-                continue
-            assert run.window.end <= run.fire <= now
-            assert last is None or run.window.end > last
-            last = run.window.end
-
-    @given(schedules(), st.integers(1, 8), st.data())
-    @SLOW
-    def test_the_cap_keeps_exactly_the_newest_and_counts_after_the_skip_date(
-        self, schedule: RunSchedule, cap: int, data: st.DataObject
-    ) -> None:
-        assert schedule.catch_up.start is not None
-        now = until(schedule) - 1
-        skip_to = data.draw(st.none() | st.integers(schedule.catch_up.start, now))
-        due = [run for run in all_runs(schedule) if run.fire <= now]
-        newest_start = schedule.spec.grid.interval
-        kept = [run for run in due if skip_to is None or run.end - newest_start >= skip_to][-cap:]
-        capped = replace(schedule, catch_up=replace(schedule.catch_up, max_runs=cap, skip_to=skip_to))
-        assert list(capped.missed(None, now)) == kept
-
-    @given(schedules(), st.data())
-    @SLOW
-    def test_the_run_of_an_end_is_found_again_and_no_other(self, schedule: RunSchedule, data: st.DataObject) -> None:
-        runs = all_runs(schedule)
-        ends = {run.end: run for run in runs}
-        if not runs:
-            return
-        assert schedule.first_start is not None
-        for end in range(
-            schedule.first_start + schedule.spec.grid.interval, runs[-1].end + 1, schedule.spec.grid.interval
-        ):
-            assert schedule.run_ending(end) == ends.get(end)
-        assert [schedule.made(run.window) for run in runs] == runs  # what is recorded of a run is the run
-
-
-def _window(run: Run) -> tuple[int, int]:
-    window = run.modes[Mode.BACKFILL].window
-    return window.start, window.end
-
-
-@pytest.mark.parametrize("interval", [interval for interval in LEGAL_INTERVALS if interval < DAY])
-def test_every_legal_interval_has_a_cron_of_its_cadence(interval: int) -> None:
-    text = f"*/{interval // MINUTE} * * * *" if interval < HOUR else f"0 */{interval // HOUR} * * *"
-    schedule = schedule_of(PartitionGrid(interval), CatchUp(enabled=True, start=at("2026-06-01")), backfill=text)
-    runs = list(schedule.runs_between(at("2026-06-02"), at("2026-06-03")))
-    assert len(runs) == DAY // interval
-    assert [run.window.end for run in runs] == [run.fire for run in runs]
+def test_a_year_of_missed_minutes_costs_no_walk() -> None:
+    of = JobSchedule(_Counting("* * * * *"), CatchUp(True, 400_000, start=at("2025-01-01")))
+    run = of.next_run(None, at("2026-01-01"))
+    assert run is not None and run.fire == at("2026-01-01") - 399_999 * 60
+    assert 0 < _Counting.steps < 10

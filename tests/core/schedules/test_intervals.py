@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import pairwise
 
-from airflow_chronon.core.calendar.instants import HOUR, iso
-from airflow_chronon.core.runs.windows import IllegalWindow, asked_window
-from airflow_chronon.core.schedules.intervals import LONGEST, IllegalJobSchedule, NoSuchInterval
-from airflow_chronon.core.schedules.partitioned import CatchUp
+import pytest
+from hypothesis import given
+
+from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant, iso
+from airflow_chronon.core.schedules.base import CatchUp
+from airflow_chronon.core.schedules.intervals import LONGEST, IllegalJobSchedule, JobSchedule, NoSuchInterval
+from airflow_chronon.core.schedules.request import IllegalWindow, asked_window
+from tests.support.both_schedules import INSTANTS, job_schedules, policies
 from tests.support.confs import at
 from tests.support.jobs import schedule, window
 
@@ -171,3 +175,21 @@ class TestWindowsByHand:
         with pytest.raises(IllegalWindow, match=said) as refused:
             asked_window(start, end)
         assert refused.value.fault.rule == "H7"
+
+
+@given(job_schedules(policies()), INSTANTS)
+def test_windows_follow_their_intervals_within_start_and_end(
+    of: JobSchedule, start: Instant
+) -> None:  # H2, H3, H4, H15
+    runs = [*of.runs_between(start, start + 4 * DAY)]
+    for run, following in pairwise(runs):
+        assert following.logical_date == run.fire and following.fire > run.fire
+        if of.lookback is None:
+            assert following.window.start == run.window.end
+            assert run.window.end - run.window.start == run.fire - run.logical_date
+        else:
+            assert run.window.end == run.fire and run.window.end - run.window.start == of.lookback
+    for run in runs:
+        assert run.fire <= (of.catch_up.end or run.fire)
+        assert run.logical_date >= (of.catch_up.start or 0)
+        assert of.run_of(run.logical_date) == run

@@ -7,10 +7,10 @@ import pytest
 from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow, parse_instant
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
-from airflow_chronon.core.runs.partitions_request import RunRequest, requested_run
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeSchedule, Run, RunSchedule
+from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.errors import ChrononError
 
 NOW = parse_instant("2026-06-10T00:30:00Z")
@@ -35,7 +35,7 @@ def window(start: str, end: str) -> TimeWindow:
 
 
 def asked(of: RunSchedule, **request: object) -> Run | None:
-    return requested_run(RunRequest(**request), of, now=NOW)  # type: ignore[arg-type]
+    return of.requested(RunRequest(**request), now=NOW)  # type: ignore[arg-type]
 
 
 def test_a_replay_of_a_label_runs_every_mode_over_that_partition():
@@ -86,7 +86,7 @@ MONDAYS, DAYS, MONTHS = "0 6 * * mon", "0 6 * * *", "0 0 1 * *"
 )
 def test_a_scheduled_run_keeps_what_it_was_made_for_when_the_schedule_changes(crons, made, expected):
     # C22, C28: a retry writes the partitions that the first try was for
-    run = asked(schedule(DAY, **crons), partition_key="2026-06-07", is_scheduled=True, window=made)
+    run = asked(schedule(DAY, **crons), partition_key="2026-06-07", is_scheduled=True, interval=made)
     assert run is not None
     assert (run.window, {mode.value: of.window for mode, of in run.modes.items()}) == (made, expected)
 
@@ -96,7 +96,7 @@ def test_a_backfill_of_only_the_newest_partition_stays_one_whatever_its_run_was_
     cron = parse_schedule(DAYS)
     assert cron is not None
     newest = RunSchedule(WEEKLY.spec, {Mode.BACKFILL: ModeSchedule(cron, True)}, all_modes=(Mode.BACKFILL,))
-    run = asked(newest, partition_key="2026-06-07", is_scheduled=True, window=WEEK)
+    run = asked(newest, partition_key="2026-06-07", is_scheduled=True, interval=WEEK)
     assert run is not None
     assert run.modes[Mode.BACKFILL].window == SUNDAY
 
@@ -119,13 +119,15 @@ def test_the_upload_of_a_range_is_its_newest_partition():
 
 
 def test_an_interval_of_whole_partitions_is_taken():
-    run = asked(BLOCKS, window=window("2026-06-01T01:00:00Z", "2026-06-01T07:00:00Z"))
+    run = asked(BLOCKS, interval=window("2026-06-01T01:00:00Z", "2026-06-01T07:00:00Z"))
     assert run is not None
     assert run.window == window("2026-06-01T01:00:00Z", "2026-06-01T07:00:00Z")
 
 
 def test_the_key_wins_over_an_interval_that_contradicts_it():
-    run = asked(BLOCKS, partition_key="2026-06-01-04-00", window=window("2026-06-02T01:00:00Z", "2026-06-02T04:00:00Z"))
+    run = asked(
+        BLOCKS, partition_key="2026-06-01-04-00", interval=window("2026-06-02T01:00:00Z", "2026-06-02T04:00:00Z")
+    )
     assert run is not None
     assert run.window.start == parse_instant("2026-06-01T04:00:00Z")
 
@@ -146,8 +148,8 @@ def test_nothing_asked_is_no_window():
         ({"partition_key": "2026-06-01-02-00"}, "C7", "2026-06-01-01-00 or 2026-06-01-04-00"),
         ({"partition_key": "2026-06-09-22-00"}, "C27", "has not closed"),
         ({"start_ds": "2026-06-09-22-00"}, "C27", "has not closed"),
-        ({"window": window("2026-06-01T01:00:00Z", "2026-06-01T05:00:00Z")}, "C27", "is no boundary of 3h@1h"),
-        ({"window": window("2026-06-09T22:00:00Z", "2026-06-10T01:00:00Z")}, "C27", "has not closed"),
+        ({"interval": window("2026-06-01T01:00:00Z", "2026-06-01T05:00:00Z")}, "C27", "is no boundary of 3h@1h"),
+        ({"interval": window("2026-06-09T22:00:00Z", "2026-06-10T01:00:00Z")}, "C27", "has not closed"),
         ({"partition_key": "9999-12-31-22-00"}, "C27", "has not closed"),
     ],
 )
@@ -157,3 +159,4 @@ def test_what_contradicts_itself_is_refused_in_one_sentence(request_, rule, says
     assert refusal.value.fault.rule == rule
     assert says in str(refusal.value)
     assert "\n" not in str(refusal.value)
+    assert BLOCKS.recorded(RunRequest(**request_), now=NOW) is None  # it failed in its first task, and wrote nothing
