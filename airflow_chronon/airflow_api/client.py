@@ -68,8 +68,8 @@ class AirflowRest:
 
     # DAGs
 
-    def dags(self, *, tags: Sequence[str] = (), include_stale: bool = True) -> tuple[DagRecord, ...]:
-        query: Json = {"exclude_stale": not include_stale, "order_by": "dag_id"}
+    def dags(self, *, tags: Sequence[str] = ()) -> tuple[DagRecord, ...]:
+        query: Json = {"exclude_stale": False, "order_by": "dag_id"}
         if tags:
             query |= {"tags": tags, "tags_match_mode": "all"}
         return tuple(_dag(item) for item in self._pages("listing the DAGs", "dags", "dags", query=query))
@@ -185,9 +185,6 @@ class AirflowRest:
         found = self._pages(f"listing the backfills of {dag_id}", "backfills", "backfills", query=query)
         return tuple(_backfill(item) for item in found)
 
-    def cancel_backfill(self, backfill_id: int) -> None:
-        self._call(f"cancelling backfill {backfill_id}", "PUT", "backfills/{id}/cancel", at={"id": backfill_id})
-
     # the rest
 
     def import_errors(self) -> tuple[ImportErrorRecord, ...]:
@@ -230,10 +227,6 @@ class AirflowRest:
             raise
         value = answer["sections"][0]["options"][0]["value"]
         return None if value is None else str(value)
-
-    def health(self) -> Mapping[str, str]:
-        answer = self._call("asking for its health", "GET", "monitor/health")
-        return {name: str(item.get("status")) for name, item in answer.items() if isinstance(item, dict)}
 
     def _pages(
         self, what: str, path: str, key: str, *, query: Json, at: Mapping[str, object] | None = None
@@ -279,8 +272,6 @@ def _dag(item: Json) -> DagRecord:
         is_stale=item["is_stale"],
         has_import_errors=item.get("has_import_errors", False),
         file=item.get("relative_fileloc"),
-        next_run_after=_instant(item.get("next_dagrun_run_after")),
-        last_parsed=_instant(item.get("last_parsed_time")),
     )
 
 

@@ -15,7 +15,7 @@ from airflow_chronon.airflow_api.records import DagRecord, RunRecord
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import HOUR, Instant, TimeWindow, iso
 from airflow_chronon.core.schedules.intervals import JobSchedule
-from tests.support.airflow_jobs import arm, state_of, write_job
+from tests.support.airflow_jobs import see, state_of, write_job
 from tests.support.command_line import Answer, Command
 from tests.support.confs import at
 
@@ -35,7 +35,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def deploy(root: Path, now: Instant, *, is_paused: bool = False, **schedule: object) -> JobSchedule:
     write_job(root, schedule={"cron_expression": "0 * * * *", **schedule})
     plan = read_conf_root(root, environ={}).judge()["job/etl.hourly"]
-    arm(state_of(root.parent / "home"), plan, now=now, is_paused=is_paused)
+    see(state_of(root.parent / "home"), plan, now=now, is_paused=is_paused)
     found: JobSchedule = plan.schedule  # type: ignore[union-attr,assignment]
     return found
 
@@ -76,10 +76,10 @@ def states(command: Command, root: Path) -> Callable[..., list[str]]:
 
 
 class TestPartitions:
-    def test_a_job_that_no_reconcile_has_seen_is_not_off_but_not_armed(self, command, root, states, airflow) -> None:
+    def test_a_job_that_no_reconcile_has_seen_is_not_off_but_not_active(self, command, root, states, airflow) -> None:
         # H14, H20
         shutil.rmtree(root.parent / "home" / "chronon_state")
-        assert states(key(4), key(4)) == ["04:00 skipped not armed: no reconcile has seen it, so it does not fire yet"]
+        assert states(key(4), key(4)) == ["04:00 skipped not active: no reconcile has seen it, so it does not fire yet"]
 
     def test_after_a_change_of_the_cron_an_interval_is_done_when_runs_cover_it_whole(
         self, root, states, airflow

@@ -46,7 +46,7 @@ def test_that_of_a_conf_that_is_gone_is_set_aside_and_holds_up_nothing() -> None
     world.parse()
     done = world.reconcile()
     assert SetAside(ID) in done.outcome.done and not done.outcome.failed
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {"staging_query.t.s.three__1"}
     assert world.history(ID) == {run.run_id}
 
@@ -90,7 +90,7 @@ def test_a_reconciler_killed_on_the_way_is_made_good_by_the_next(number: int) ->
     with suppress(Killed):
         world.reconcile()
     calm()
-    world.pending_ranges()
+    world.converge()
     assert set(world.records()) == {ID, "staging_query.t.s.three__1"} == set(world.airflow.dag_records)
 
 

@@ -24,7 +24,7 @@ def id_of(name: str, branch: str) -> str:
 def story(world: World) -> None:
     """Some deployed and run; one superseded, one gone, one changed in place."""
     world.deploy(*(conf(f"t.s.{name}") for name in ("a__1", "b__1", "c__1")))
-    world.pending_ranges()
+    world.converge()
     for name in ("a__1", "b__1", "c__1"):
         world.fire(id_of(name, "main"), state="success")
     world.deploy(conf("t.s.a__2"), conf("t.s.c__1", schedule="0 7 * * *"))
@@ -39,7 +39,7 @@ def end_state(world: World) -> tuple[object, ...]:
 def test_a_reconciler_killed_at_any_step_is_made_good_by_the_next(number: int) -> None:
     undisturbed = World()
     story(undisturbed)
-    undisturbed.pending_ranges()
+    undisturbed.converge()
 
     world = World()
     story(world)
@@ -49,7 +49,7 @@ def test_a_reconciler_killed_at_any_step_is_made_good_by_the_next(number: int) -
             world.parse()
             world.reconcile()
     calm()
-    world.pending_ranges()
+    world.converge()
     assert end_state(world) == end_state(undisturbed)
 
 
@@ -61,7 +61,7 @@ def test_a_conf_changed_in_place_has_its_own_record_wherever_the_reconciler_is_k
     before, after = (conf("t.s.a__1", schedule=f"0 {hour} * * *") for hour in (2, 7))
     world = World()
     world.deploy(before)
-    world.pending_ranges()
+    world.converge()
     world.deploy(after)
     world.parse()
     calm = world.kill_at(number)
@@ -69,7 +69,7 @@ def test_a_conf_changed_in_place_has_its_own_record_wherever_the_reconciler_is_k
         world.reconcile()
     calm()
     world.deploy(before if taken_back else after)
-    world.pending_ranges()
+    world.converge()
     (plan,) = world.trees["main"].facts().plans.values()
     assert world.records()[plan.dag_id].manifest == manifest_of(plan)
 
@@ -142,7 +142,7 @@ class Deployments(RuleBasedStateMachine):
         for _ in range(2):
             for branch in BRANCHES:
                 self.world.parse()
-                self.world.pending_ranges(branch)
+                self.world.converge(branch)
         for branch in BRANCHES:
             facts = self.world.trees[branch].facts()
             assert self.world.firing >= set(facts.plans)

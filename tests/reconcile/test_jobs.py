@@ -44,23 +44,23 @@ def later(world: World, seconds: int, *confs: object, **settings: object) -> Non
 def deployed(**schedule: object) -> World:
     world = World()
     world.deploy(job(**schedule))  # type: ignore[arg-type]
-    world.pending_ranges()
+    world.converge()
     return world
 
 
-class TestArming:
-    def test_a_job_is_armed_when_it_is_first_seen(self) -> None:
+class TestActivation:
+    def test_a_job_is_active_since_it_was_first_seen(self) -> None:
         # H14
         world = deployed()
         assert (entry(world).active_since, entry(world).begins, entry(world).first_seen) == (NOW, NOW, NOW)
 
-    def test_a_conf_is_not(self) -> None:
+    def test_a_conf_needs_none(self) -> None:
         world = World()
         world.deploy(conf("t.a__1"))
-        world.pending_ranges()
+        world.converge()
         assert entry(world, "staging_query.t.a__1").active_since is None
 
-    def test_it_is_armed_anew_when_it_is_seen_to_be_on_again(self) -> None:
+    def test_it_is_active_anew_since_it_was_seen_to_be_on_again(self) -> None:
         # H14
         world = deployed()
         later(world, HOUR, job(enabled=False))
@@ -70,12 +70,12 @@ class TestArming:
         assert entry(world).active_since == NOW + 3 * HOUR
         assert [revision.fires for revision in entry(world).revisions] == [True, False, True]
 
-    def test_a_schedule_that_a_job_gets_later_is_armed_then(self) -> None:
+    def test_a_schedule_that_a_job_gets_later_is_active_from_then_on(self) -> None:
         world = deployed(cron=None)
         later(world, HOUR, job())
         assert entry(world).active_since == NOW + HOUR
 
-    def test_nothing_else_arms_it(self) -> None:
+    def test_nothing_else_changes_that(self) -> None:
         world = deployed()
         later(world, HOUR, job(cron="5 * * * *", max_active_runs=2))
         assert entry(world).active_since == NOW
@@ -178,7 +178,7 @@ class TestAnEditOfTheVersion:
         world = deployed()
         ran(world, NOW)
         world.deploy(job("other"))
-        world.pending_ranges()
+        world.converge()
         later(world, HOUR, job("other"), job(version=2))
         assert entry(world).active_since == world.now
 
@@ -196,7 +196,7 @@ class TestASchedule:
         later(world, MINUTE, job(**schedule))  # type: ignore[arg-type]
         return world
 
-    def test_with_catch_up_owes_what_was_missed_since_its_start(self) -> None:
+    def test_with_catch_up_replays_what_was_missed_since_its_start(self) -> None:
         # H13: as if catch-up had been switched on in between
         world = self.again(start_time=self.START, catchup=True)
         go_on(world)
@@ -258,7 +258,7 @@ class TestRetirement:
         world.parse()
         world.fire(ID)
         world.deploy(job("other"))
-        world.pending_ranges()
+        world.converge()
         assert world.live() == {"job.etl.other"}
         assert world.history(ID) == {"scheduled__1"}
         assert "jobs/etl/hourly.yaml" in str(world.state().read_archive(world.state().archives(ID)[0]))
@@ -268,14 +268,14 @@ class TestRetirement:
         world = deployed()
         bad = RejectedConf("job/etl.hourly", "jobs/etl/hourly.yaml", (Fault("settings", "", "it is not YAML"),))
         world.deploy(job("other"), bad)
-        world.pending_ranges()
+        world.converge()
         assert ID in world.live()
 
     def test_deleted_and_created_again_it_forgets(self) -> None:
         # H16
         world = deployed()
         world.deploy(job("other"))
-        world.pending_ranges()
+        world.converge()
         later(world, 5 * HOUR, job("other"), job())
         assert (entry(world).active_since, entry(world).begins) == (world.now, world.now)
         assert entry(world).retirement is None
@@ -329,7 +329,7 @@ class TestAFlipToCatchUp:
         world = World()
         schedule = {"cron": "0 9 * * 1-5", "start_time": "2026-06-01T00:00Z"}
         world.deploy(job(**schedule))  # type: ignore[arg-type]
-        world.pending_ranges()
+        world.converge()
         start = at("2026-06-08 09:00")
         record = RunRecord(ID, "s", "scheduled", "success", iso(start), start, run_after=at("2026-06-09 09:00"))
         world.airflow.run_records.append(record)
@@ -345,7 +345,7 @@ def test_two_branches_with_one_job_do_not_meet() -> None:
     # C24: a job has no table that both could write
     world = deployed()
     world.deploy(job(), branch="try")
-    world.pending_ranges("try")
+    world.converge("try")
     assert world.live("try") == {"try--job.etl.hourly"}
     assert not world.reconcile("try").plan.findings
     assert entry(world).manifest.table == ""
@@ -357,9 +357,9 @@ def test_a_job_that_is_back_after_its_retirement_is_new_whenever_the_reconciler_
 ) -> None:  # H8, H16
     world, kept = World(), conf("t.s.kept__1")
     world.deploy(kept, job())
-    world.pending_ranges()
+    world.converge()
     world.deploy(kept)
-    world.pending_ranges()
+    world.converge()
     assert ID not in world.airflow.dag_records
     world.now += 5 * HOUR
     world.deploy(kept, job())
@@ -368,5 +368,5 @@ def test_a_job_that_is_back_after_its_retirement_is_new_whenever_the_reconciler_
     with contextlib.suppress(Killed):
         world.reconcile()
     calm()
-    world.pending_ranges()
+    world.converge()
     assert (entry(world).first_seen, entry(world).active_since) == (NOW + 5 * HOUR, NOW + 5 * HOUR)

@@ -22,7 +22,7 @@ def flipped(*, ran: tuple[int, ...], **settings: object) -> World:
     """An hourly conf whose partitions ``ran`` (hours after the start) have scheduled runs, and which now catches up."""
     world = World()
     world.deploy(HOURLY, **SINCE)
-    world.pending_ranges()
+    world.converge()
     for hour in ran:
         start = START + hour * HOUR
         key = world.trees["main"].facts().plans[ID].spec.label(start)
@@ -101,7 +101,7 @@ def test_what_a_run_wrote_under_the_schedule_before_is_told_by_its_own_interval(
 ) -> None:  # C28, H13
     world, start = World(), at("2026-05-25")
     world.deploy(conf("t.s.day__1", schedule=before), start_date="2026-05-25")
-    world.pending_ranges()
+    world.converge()
     for first, last in ran:
         window = TimeWindow(at(first), at(last) + DAY)
         record = RunRecord(DAILY_ID, f"scheduled__{last}", "scheduled", "success", last, at(last), window=window)
@@ -121,7 +121,7 @@ def test_dags_that_another_bundle_has_taken_over_get_no_replays() -> None:  # C2
     assert replayed(world) == []
 
 
-def test_nothing_is_owed_without_a_flip() -> None:
+def test_nothing_is_pending_without_a_flip() -> None:
     world = flipped(ran=(11,))
     go_on(world)
     before = len(world.airflow.run_records)
@@ -156,7 +156,7 @@ def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those
     confs = [conf(f"t.s.c{number}__1") for number in range(size)]
     world = World()
     world.deploy(*confs)
-    world.pending_ranges()
+    world.converge()
     world.deploy(*confs[gone:])
     world.parse()
     world.airflow.calls.clear()
@@ -171,9 +171,9 @@ def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those
 def test_a_conf_that_is_back_after_its_retirement_leaves_everything_to_its_timetable() -> None:  # H16
     world, other = World(), conf("t.s.other__1")
     world.deploy(HOURLY, other, **SINCE)
-    world.pending_ranges()
+    world.converge()
     world.deploy(other)
-    world.pending_ranges()
+    world.converge()
     world.deploy(HOURLY, other, **SINCE, catchup=True)
     world.parse()
     world.airflow.run_records.append(RunRecord(ID, "scheduled__x", "scheduled", "success", None, NOW - 2 * HOUR))

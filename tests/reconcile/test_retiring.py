@@ -29,7 +29,7 @@ def test_a_conf_that_is_gone_is_drained_archived_and_deleted() -> None:  # C23, 
     assert WaitForRuns(ID, 1) in first.plan.actions
     assert ID in world.live()  # the loader keeps it for its run
     assert world.fire(ID) is None  # and it fires no more
-    world.pending_ranges()
+    world.converge()
     assert ID not in world.airflow.dag_records
     (name,) = world.state().archives(ID)
     lines = world.state().read_archive(name)
@@ -46,7 +46,7 @@ def test_a_version_bump_retires_the_old_dag_at_the_next_reconcile() -> None:  # 
     world.parse()
     world.reconcile()
     assert world.firing == {"staging_query.t.s.one__2"}
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {"staging_query.t.s.one__2"}
     assert "superseded by staging_query.t.s.one__2" in str(world.state().read_archive(world.state().archives(ID)[0]))
 
@@ -54,7 +54,7 @@ def test_a_version_bump_retires_the_old_dag_at_the_next_reconcile() -> None:  # 
 def test_a_version_bump_of_every_conf_is_no_damaged_checkout() -> None:
     world = deployed(*(conf(f"t.s.c{number}__1") for number in range(8)))
     world.deploy(*(conf(f"t.s.c{number}__2") for number in range(8)))
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__2" for number in range(8)}
 
 
@@ -85,7 +85,7 @@ def test_jobs_beside_confs_that_are_all_gone_make_no_sound_tree() -> None:  # C2
 def test_a_job_that_is_gone_from_a_tree_of_jobs_is_retired() -> None:  # C23
     world = deployed(job(), job("other"))
     world.deploy(job())
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {"job.etl.hourly"}
 
 
@@ -117,7 +117,7 @@ def test_a_tree_that_lost_more_than_a_third_waits_for_a_word() -> None:  # case 
     done = world.reconcile()
     assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [5]
     world.deploy(*confs[4:])  # a third exactly is not more than a third
-    world.pending_ranges()
+    world.converge()
     assert len(world.airflow.dag_records) == 8
 
 
@@ -159,7 +159,7 @@ def test_a_conf_that_comes_back_while_it_drains_goes_on() -> None:
     world.parse()
     world.reconcile()
     world.deploy(ONE, TWO)
-    world.pending_ranges()
+    world.converge()
     assert world.fire(ID) is not None and not world.retiring()
 
 
@@ -167,10 +167,10 @@ def test_a_conf_that_comes_back_after_it_was_deleted_starts_anew() -> None:  # c
     world = deployed(ONE, TWO)
     first = world.records()[ID].first_seen
     world.deploy(TWO)
-    world.pending_ranges()
+    world.converge()
     world.now += 3600
     world.deploy(ONE, TWO)
-    world.pending_ranges()
+    world.converge()
     entry = world.records()[ID]
     assert entry.first_seen == first + 3600 and entry.retirement is None
     assert ID in world.live()
@@ -191,7 +191,7 @@ def test_a_delete_that_airflow_refuses_is_left_for_the_next_time(monkeypatch: py
         assert [type(action) for action, _ in done.outcome.left] == [Delete]
         assert done.is_good  # nothing is wrong
         assert ID in world.retiring()
-    world.pending_ranges()
+    world.converge()
     assert ID not in world.airflow.dag_records
 
 
@@ -232,7 +232,7 @@ def test_a_run_that_begins_after_the_archive_is_archived_too() -> None:
     world.firing.add(ID)  # someone triggers it by hand at the last moment
     late = world.fire(ID, state="success")
     assert late is not None
-    world.pending_ranges()
+    world.converge()
     assert late.run_id in world.history(ID) and ID not in world.airflow.dag_records
 
 
@@ -286,7 +286,7 @@ def test_a_broken_conf_is_reported_and_remembered_as_switched_off() -> None:  # 
     assert not world.records()[ID].now.enabled
     world.now += 3600
     world.deploy(ONE, TWO)
-    world.pending_ranges()
+    world.converge()
     assert [revision.enabled for revision in world.records()[ID].revisions] == [True, False, True]
 
 
@@ -308,7 +308,7 @@ def test_a_dag_without_a_record_cannot_finish_so_its_runs_are_stopped() -> None:
     world.fire(ID)
     world.files.contents.clear()  # the state folder was lost
     world.deploy(TWO)
-    world.pending_ranges()
+    world.converge()
     assert ID not in world.airflow.dag_records and world.history(ID) == {"scheduled__1"}
 
 
@@ -339,13 +339,13 @@ def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
         done = world.reconcile()
         assert [finding.fault.rule for finding in done.plan.findings] == ["C22"]
     world.deploy(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
-    world.pending_ranges()
+    world.converge()
 
 
 def test_a_grid_may_change_before_anything_was_written() -> None:  # C22
     world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
     world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
-    world.pending_ranges()
+    world.converge()
     assert world.records()[ID].grid == "1h"
 
 
@@ -353,7 +353,7 @@ def test_a_changed_schedule_on_the_same_grid_is_fine() -> None:  # C22
     world = deployed(conf("t.s.one__1", schedule="0 2 * * *"))
     world.now += 600
     world.deploy(conf("t.s.one__1", schedule="0 3 * * *"))
-    world.pending_ranges()
+    world.converge()
     assert [revision.since - at("2026-06-10") for revision in world.records()[ID].revisions] == [0, 600]
 
 
@@ -361,7 +361,7 @@ def test_a_rename_retires_the_old_name_and_starts_the_new_one() -> None:
     world = deployed(ONE, TWO)
     world.fire(ID)
     world.deploy(conf("t.s.uno__1"), TWO)
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {"staging_query.t.s.uno__1", "staging_query.t.s.two__1"}
     assert world.history(ID) == {"scheduled__1"}
 
@@ -371,7 +371,7 @@ def test_of_two_types_with_one_name_only_the_one_that_is_gone_goes() -> None:  #
     world = deployed(ONE, other)
     assert set(world.airflow.dag_records) == {ID, "group_by.t.s.one__1"}
     world.deploy(other)
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {"group_by.t.s.one__1"}
 
 

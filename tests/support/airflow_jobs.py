@@ -19,7 +19,7 @@ from airflow_chronon.state.folder import StateFolder, open_state
 
 
 def job_schedule(cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any) -> JobSchedule:
-    """An armed schedule; ``of`` are the fields of :class:`CatchUp`, and ``armed``."""
+    """An active schedule; ``of`` are the fields of :class:`CatchUp`, and ``active_since``."""
     active_since = of.pop("active_since", 0)
     return JobSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
 
@@ -38,7 +38,7 @@ def state_of(home: Path) -> StateFolder:
     return open_state(str(home / "chronon_state"), deployment=Deployment("main", deployment.DEFAULT_BUNDLE))
 
 
-def arm(state: StateFolder, *plans: Any, now: Instant, **seen: Any) -> None:
+def see(state: StateFolder, *plans: Any, now: Instant, **seen: Any) -> None:
     """What a reconcile records of jobs that it sees for the first time, or again."""
     for plan in plans:
         known = state.read_record(plan.dag_id)

@@ -197,7 +197,7 @@ class World:
             for task in self.airflow.task_records
         ]
 
-    def pending_ranges(self, branch: str = "main", *, rounds: int = 12) -> None:
+    def converge(self, branch: str = "main", *, rounds: int = 12) -> None:
         """Parse, finish and reconcile until nothing changes any more."""
         for _ in range(rounds):
             self.parse()
@@ -255,5 +255,5 @@ def deployed(*confs: Conf | Job | RejectedConf, **settings: object) -> World:
     """A world in which these are deployed and nothing is left to do."""
     world = World()
     world.deploy(*confs, **settings)
-    world.pending_ranges()
+    world.converge()
     return world

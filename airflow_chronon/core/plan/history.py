@@ -8,9 +8,10 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.manifest import DeployedManifest
-from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill, ScheduleRevision
+from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.revision import ScheduleRevision
 
 MAX_REVISIONS = 200  #: older changes of one conf's schedule are forgotten
 

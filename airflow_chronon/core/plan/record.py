@@ -10,48 +10,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from airflow_chronon.core.calendar.instants import Instant, to_datetime
+from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan.manifest import DeployedManifest
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.core.schedules.partitioned import RunSchedule
-from airflow_chronon.core.schedules.serialization import any_schedule_from_json, any_schedule_to_json
+from airflow_chronon.core.schedules.revision import ScheduleRevision, instant_from_json
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class ScheduleRevision:
-    """The schedule-relevant settings of a conf or job, and since when they hold: until the ``since`` of the next revision."""
-
-    since: Instant
-    schedule: RunSchedule | JobSchedule | None  #: grid, modes and catch-up policy; without modes nothing fires
-    enabled: bool = True  #: ``enabled`` of the settings: tells a schedule that was switched off from a conf without one
-    is_paused: bool = False  #: a job that was paused by hand (H14)
-    is_broken: bool = False  #: it is off because its conf was bad, not because someone meant it (C23)
-
-    @property
-    def fires(self) -> bool:
-        """Whether anything fires by itself."""
-        return self.enabled and not self.is_paused and self.schedule is not None and self.schedule.is_on
-
-    def is_like(self, other: ScheduleRevision) -> bool:
-        """Whether the two differ in nothing but when they began."""
-        return replace(self, since=other.since) == other
-
-    def to_json(self) -> Json:
-        """Inverse of :meth:`from_json`."""
-        flags = {"enabled": self.enabled, "is_paused": self.is_paused, "is_broken": self.is_broken}
-        return {"since": self.since, "schedule": any_schedule_to_json(self.schedule), **flags}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ScheduleRevision:
-        return cls(
-            _instant(data["since"]),
-            any_schedule_from_json(data.get("schedule")),
-            bool(data.get("enabled", True)),
-            bool(data.get("is_paused", False)),
-            bool(data.get("is_broken", False)),
-        )
 
 
 @dataclass(frozen=True)
@@ -64,7 +29,7 @@ class PendingBackfill:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PendingBackfill:
         """Inverse of ``asdict``."""
-        return cls(_instant(data["until"]), _instant_or_none(data.get("first")))
+        return cls(instant_from_json(data["until"]), _instant_or_none(data.get("first")))
 
 
 @dataclass(frozen=True)
@@ -81,7 +46,7 @@ class Retirement:
     def from_json(cls, data: Mapping[str, Any]) -> Retirement:
         """Inverse of ``asdict``."""
         why, by, archive = (_text(data.get(name, "")) for name in ("why", "by", "archive"))
-        return cls(_instant(data["since"]), why, by, bool(data.get("confirmed", False)), archive)
+        return cls(instant_from_json(data["since"]), why, by, bool(data.get("confirmed", False)), archive)
 
 
 @dataclass(frozen=True)
@@ -172,7 +137,7 @@ class DeploymentRecord:
         return cls(
             dag_id=dag_id,
             manifest=None if manifest is None else DeployedManifest.from_json(manifest, dag_id=dag_id),
-            first_seen=_instant(data.get("first_seen", 0)),
+            first_seen=instant_from_json(data.get("first_seen", 0)),
             revisions=tuple(map(ScheduleRevision.from_json, data.get("revisions", ()))),
             pending=None if pending is None else PendingBackfill.from_json(pending),
             active_since=_instant_or_none(data.get("active_since")),
@@ -181,15 +146,8 @@ class DeploymentRecord:
         )
 
 
-def _instant(value: Any) -> Instant:
-    if type(value) is not int:
-        raise TypeError(f"{value!r} is not an instant")
-    to_datetime(value)  # raises for one that no calendar has
-    return value
-
-
 def _instant_or_none(value: Any) -> Instant | None:
-    return None if value is None else _instant(value)
+    return None if value is None else instant_from_json(value)
 
 
 def _text(value: Any) -> str:

@@ -18,7 +18,7 @@ from airflow_chronon.core.plan.manifest import OFF_TAG, DeployedManifest, manife
 from airflow_chronon.core.schedules.intervals import JobSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder
-from tests.support.airflow_jobs import arm, state_of, write_job
+from tests.support.airflow_jobs import see, state_of, write_job
 from tests.support.schedules import at
 
 DAG_ID = "job.etl.hourly"
@@ -61,7 +61,7 @@ class TestArming:
 
     def test_one_that_was_seen_fires_from_then_on(self, root, state):
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         dag = build_dags(conf_root=root)[DAG_ID]
         assert schedule(dag).enabled and schedule(dag).active_since == at("2026-06-01T10:20:00Z")
         assert NOT_ACTIVE not in dag.doc_md
@@ -69,29 +69,29 @@ class TestArming:
     def test_without_a_start_in_the_file_it_begins_when_it_was_seen(self, root, state):
         # H15
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         assert schedule(build_dags(conf_root=root)[DAG_ID]).catch_up.start == at("2026-06-01T10:20:00Z")
 
     def test_one_that_was_switched_off_and_on_waits_for_the_reconcile_that_sees_it(self, root, state):
         # H14
         write_job(root, schedule={**HOURLY, "enabled": False})
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         write_job(root, schedule=HOURLY)
         assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled
-        arm(state, plan(root), now=at("2026-06-02T12:30:00Z"))
+        see(state, plan(root), now=at("2026-06-02T12:30:00Z"))
         found = schedule(build_dags(conf_root=root)[DAG_ID])
         assert found.enabled and found.active_since == at("2026-06-02T12:30:00Z")
 
-    def test_a_changed_cron_does_not_arm_it_anew(self, root, state):
+    def test_a_changed_cron_does_not_change_since_when_it_counts(self, root, state):
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         write_job(root, schedule={"cron_expression": "30 * * * *"})
         assert schedule(build_dags(conf_root=root)[DAG_ID]).active_since == at("2026-06-01T10:20:00Z")
 
     def test_one_that_its_record_has_as_paused_waits_for_a_fire_to_come(self, root, state):
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
-        arm(state, plan(root), now=at("2026-06-01T11:20:00Z"), is_paused=True)
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T11:20:00Z"), is_paused=True)
         found = schedule(build_dags(conf_root=root)[DAG_ID])
         assert found.enabled and found.active_since is None
 
@@ -99,7 +99,7 @@ class TestArming:
         # S9
         write_job(root, schedule=HOURLY)
         write_job(root, "other", schedule=HOURLY)
-        arm(state, *(plan(root, f"job/etl.{name}") for name in ("hourly", "other")), now=at("2026-06-01T10:20:00Z"))
+        see(state, *(plan(root, f"job/etl.{name}") for name in ("hourly", "other")), now=at("2026-06-01T10:20:00Z"))
         folder = tmp_path / "home" / "chronon_state" / "dags-folder" / "main" / "records"
         (folder / f"{DAG_ID}.json").write_text("{")
         dags = build_dags(conf_root=root)
@@ -133,13 +133,13 @@ class TestTheDag:
 
     def test_an_unchanged_job_serialises_the_same(self, root, state):
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         first, second = (DagSerialization.to_dict(build_dags(conf_root=root)[DAG_ID]) for _ in range(2))
         assert first == second
 
     def test_survives_serialisation(self, root, state):
         write_job(root, schedule={**HOURLY, "catchup": True, "start_time": "2026-05-01T10:05:00Z"})
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         dag = build_dags(conf_root=root)[DAG_ID]
         back = DagSerialization.from_dict(DagSerialization.to_dict(dag))
         assert schedule(back) == schedule(dag)
@@ -168,7 +168,7 @@ class TestAJobThatIsGone:
     def test_keeps_its_dag_off_from_its_record(self, root, state):
         # C23
         path = write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"})
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         path.unlink()
         write_job(root, "other")
         dag = build_dags(conf_root=root)[DAG_ID]
@@ -190,7 +190,7 @@ class TestAJobThatIsGone:
 
     def test_its_last_task_still_finds_it(self, root, state, monkeypatch):
         path = write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         path.unlink()
         asks_for(DAG_ID, monkeypatch)
         (task,) = build_dags(conf_root=root)[DAG_ID].tasks

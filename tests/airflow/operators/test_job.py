@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.dags import build_dags
 from tests.airflow.dags.test_jobs_loaded import plan
-from tests.support.airflow_jobs import arm, context, state_of, write_job
+from tests.support.airflow_jobs import context, see, state_of, write_job
 from tests.support.schedules import at
 
 DAG_ID = "job.etl.hourly"
@@ -43,7 +43,7 @@ def run(tmp_path: Path, seen: Path, clock, monkeypatch):
         schedule = document.pop("schedule", {"cron_expression": "0 * * * *"})
         runner = {"kind": "command", "argv": [sys.executable, "-c", SHOW, str(seen), *argv]}
         write_job(root, runner={**runner, **document.pop("runner", {})}, schedule=schedule, **document)
-        arm(state_of(tmp_path / "home"), plan(root), now=at("2026-06-01T00:20:00Z"))
+        see(state_of(tmp_path / "home"), plan(root), now=at("2026-06-01T00:20:00Z"))
         build_dags(conf_root=root)[DAG_ID].get_task("run").execute(given)
         arguments, environment = json.loads(seen.read_text())
         return arguments, environment

@@ -59,7 +59,7 @@ class TestGoodFiles:
         assert not plan.schedule.catch_up.enabled  # H8
         assert plan.settings.max_active_runs == 1  # H12
         assert plan.settings.pause is Pause.ALLOW  # H14
-        assert plan.schedule.active_since is None  # a job is armed by its first reconcile (H14)
+        assert plan.schedule.active_since is None  # a job is active from its first reconcile on (H14)
 
     def test_without_a_schedule_it_runs_by_hand_only(self) -> None:
         plan = plan_of(HEAD)

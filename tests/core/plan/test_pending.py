@@ -100,7 +100,7 @@ class TestThreeHoursAtOne:
         of = plan(THREE_HOURS)
         assert pending_labels(of, ran(of, "2026-06-01-04-00")) == [labels("01-01-00")]
 
-    def test_a_schedule_that_never_ran_owes_nothing_since_catch_up_makes_its_runs(self) -> None:
+    def test_a_schedule_that_never_ran_has_nothing_pending_since_catch_up_makes_its_runs(self) -> None:
         assert pending_labels(plan(THREE_HOURS), []) == []
 
     def test_the_cap_holds_however_many_reconciles_it_takes(self) -> None:
@@ -142,7 +142,7 @@ class TestWeekly:
         assert pending_labels(of, past) == [("2026-05-22", "2026-05-23", "2026-05-24")]
 
 
-class TestWhenSomethingIsOwed:
+class TestWhenSomethingIsPending:
     def test_a_flip_to_catch_up(self) -> None:
         assert flipped(THREE_HOURS).pending == PendingBackfill(NOW)
 
@@ -191,7 +191,7 @@ class TestWhenSomethingIsOwed:
     cap=st.none() | st.integers(1, 60),
     newest=st.integers(1, 40),
 )
-def test_replaying_what_is_owed_leaves_no_hole_within_the_cap(done: set[int], cap: int | None, newest: int) -> None:
+def test_replaying_what_is_pending_leaves_no_hole_within_the_cap(done: set[int], cap: int | None, newest: int) -> None:
     hourly = plan_of(
         staging_query("t.s.h__1", schedule="0 * * * *", interval="1h"),
         settings=settings(max_catchup_runs=cap, start_date="2026-06-01"),
