@@ -24,7 +24,7 @@ from local_airflow import USER, LocalAirflow
 
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan import facts
-from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.state.folder import open_state
 from tests.support.integration.airflow_client import AirflowClient, wait_until
@@ -108,9 +108,9 @@ def running(load: Load) -> Iterator[AirflowClient]:
         write(root, load, start=datetime.now(UTC).replace(second=0, microsecond=0))
         plans = read_conf_root(root, environ=os.environ).facts().plans.values()
         state = open_state(str(home / "chronon_state"), deployment=facts.Deployment("main", "dags-folder"))
-        seen = Seen(int(time.time()))
         settings = {**SETTINGS, "AIRFLOW__CORE__PARALLELISM": str(load.workers)}
-        state.update_journal([journal_entry(plan, manifest_of(plan), None, seen) for plan in plans])
+        for plan in plans:
+            state.write_record(record_after(plan, manifest_of(plan), None, now=int(time.time())))
         with (
             LocalAirflow(home=home, dags=dags, settings=settings) as server,
             AirflowClient(url=server.url, user=USER, password=server.password) as api,
@@ -121,7 +121,7 @@ def running(load: Load) -> Iterator[AirflowClient]:
 
 def drain(api: AirflowClient, load: Load, *, timeout: float) -> Drained:
     """Wait until the backlog has been worked off."""
-    dag_id = f"job.etl.{BACKLOG}__1"
+    dag_id = f"job.etl.{BACKLOG}"
 
     def done() -> list[TaskInstance]:
         found = api.tasks(dag_id, state="success") if api.dag(dag_id) else []

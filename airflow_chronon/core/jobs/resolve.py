@@ -36,7 +36,8 @@ class JobPlan(Plan):
 
     @property
     def family(self) -> str:
-        return self.job.family
+        """The key: a job is one thing that is edited (H21)."""
+        return self.job.key
 
     @property
     def version(self) -> str:
@@ -81,7 +82,7 @@ class JobPlan(Plan):
 def resolve_jobs(
     jobs: Iterable[Job], settings: Settings, *, branch: str = "main", wanted: str | None = None
 ) -> dict[str, JobPlan | RejectedConf]:
-    """Judge every job; keys are ``job/team.name__version``. One bad job never touches another's verdict.
+    """Judge every job; keys are ``job/team.name``. One bad job never touches another's verdict.
 
     With ``wanted``, a DAG id, only those of that id.
     """
@@ -134,8 +135,7 @@ def _plan(job: Job, settings: Settings, branch: str) -> JobPlan:
 
 
 def _dag_id(job: Job, settings: Settings, branch: str) -> str:
-    name, version = f"{job.team}.{job.name}", job.document.version
-    return job_dag_id(name=name, version=version, branch=branch, default_branch=settings.default_branch)
+    return job_dag_id(name=f"{job.team}.{job.name}", branch=branch, default_branch=settings.default_branch)
 
 
 def own_settings(document: JobDocument) -> ConfSettings:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Protocol
 
 from airflow_chronon.core.calendar.instants import Instant, iso
 from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
+from airflow_chronon.core.schedules.revision import ScheduleRevision
 
 
 class Skip(Enum):
@@ -39,32 +39,6 @@ class Reason:
         return f"{self.skip.value}: {self.detail}" if self.detail else self.skip.value
 
 
-class KnownRevision(Protocol):
-    """The schedule that held since an instant, as the reconciler's journal remembers it."""
-
-    @property
-    def since(self) -> Instant: ...
-
-    @property
-    def schedule(self) -> AnySchedule | None: ...
-
-    @property
-    def enabled(self) -> bool: ...
-
-    @property
-    def is_paused(self) -> bool: ...
-
-
-@dataclass(frozen=True)
-class ScheduleRevision:
-    """The schedule that held since an instant."""
-
-    since: Instant
-    schedule: AnySchedule | None
-    enabled: bool = True
-    is_paused: bool = False
-
-
 @dataclass(frozen=True)
 class SkipFacts:
     """What is known of a conf or job when a reason is asked for."""
@@ -81,7 +55,7 @@ class Skips:
     ``revisions``, oldest first, are the schedules that held; without them the present one is taken to have held always.
     """
 
-    def __init__(self, schedule: AnySchedule, facts: SkipFacts, *, revisions: Sequence[KnownRevision] = ()) -> None:
+    def __init__(self, schedule: AnySchedule, facts: SkipFacts, *, revisions: Sequence[ScheduleRevision] = ()) -> None:
         self._schedule, self._facts, self._revisions = schedule, facts, revisions
         self._kept_since: dict[int, Instant | None] = {}
 
@@ -159,7 +133,7 @@ def _outside(start: Instant, run_end: Instant, schedule: AnySchedule) -> Reason 
     return None
 
 
-def _schedule_at(instant: Instant, present: AnySchedule, revisions: Sequence[KnownRevision]) -> AnySchedule | None:
+def _schedule_at(instant: Instant, present: AnySchedule, revisions: Sequence[ScheduleRevision]) -> AnySchedule | None:
     """The schedule that held at an instant, before the first revision the first one; None when nothing fired then."""
     revision = _revision_at(instant, revisions)
     schedule = present if revision is None else revision.schedule
@@ -167,12 +141,12 @@ def _schedule_at(instant: Instant, present: AnySchedule, revisions: Sequence[Kno
     return None if schedule is None or is_held or not schedule.is_on else schedule
 
 
-def _revision_at(instant: Instant, revisions: Sequence[KnownRevision]) -> KnownRevision | None:
+def _revision_at(instant: Instant, revisions: Sequence[ScheduleRevision]) -> ScheduleRevision | None:
     held = [revision for revision in revisions if revision.since <= instant]
     return held[-1] if held else revisions[0] if revisions else None
 
 
-def _off(revisions: Sequence[KnownRevision], instant: Instant) -> Reason:
+def _off(revisions: Sequence[ScheduleRevision], instant: Instant) -> Reason:
     revision = _revision_at(instant, revisions)
     since = f"since {iso(revision.since)}" if revision is not None and revision.since <= instant else ""
     is_paused = revision is not None and revision.is_paused and revision.enabled

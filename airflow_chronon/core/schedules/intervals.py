@@ -58,15 +58,13 @@ class IntervalSchedule(Schedule[JobRun]):
         if faults:
             raise IllegalJobSchedule(faults[0])
 
-    def seen(self, *, first: Instant, active_since: Instant, goes_on_after: Instant | None = None) -> IntervalSchedule:
+    def seen(self, *, first: Instant, active_since: Instant) -> IntervalSchedule:
         """The schedule as the deployment knows it (H8, H14, H15).
 
-        ``first`` is when it first saw the job, the start of a schedule that names none; ``armed`` when it first saw it or
-        last saw it enabled, whichever came later; ``goes_on_after`` the last fire of the version that the job supersedes,
-        before which nothing is this one's: neither what is caught up nor a part of the first interval.
+        ``first`` is when it first saw the job, the start of a schedule that names none; ``active_since`` when it first saw it or
+        last saw it enabled, whichever came later.
         """
         start = first if self.catch_up.start is None else self.catch_up.start
-        start = start if goes_on_after is None else max(start, goes_on_after)
         return replace(self, active_since=active_since, catch_up=replace(self.catch_up, start=start))
 
     def run(self, logical_date: Instant, fire: Instant) -> JobRun:

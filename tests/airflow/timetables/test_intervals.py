@@ -69,8 +69,8 @@ class TestTheNextRun:
         assert found is not None
         assert found.run_after == moment("2026-06-01T11:00:00Z")
 
-    def test_a_version_bump_goes_on_after_the_old_versions_last_fire(self, clock):
-        # H8: the old version ran at 10:00, the new one was first seen after 11:00
+    def test_a_new_job_makes_up_what_fired_since_it_was_first_seen(self, clock):
+        # H8, H15
         clock.instant = at("2026-06-01T11:20:00Z")
         seen = job_schedule().seen(first=at("2026-06-01T10:00:00Z"), active_since=at("2026-06-01T10:00:00Z"))
         assert next_key(seen) == "2026-06-01T10:00:00Z"

@@ -122,7 +122,7 @@ def test_empty_half_and_broken_checkouts_retire_nothing(deploy: Callable[[str], 
     (here.root / "compiled" / "staging_queries" / "t" / "kept0__1").write_text("{")
     broken = here.reconcile()
     assert broken.returncode == 0 and "would retire" not in broken.stdout
-    assert here.state().tombstones() == {}
+    assert not here.retiring()
     assert len(dags_of(here, "damaged")) == 9
 
 
@@ -192,11 +192,11 @@ def test_the_reconciler_dag_does_the_same_and_takes_a_confirmation(deploy: Calla
             )
 
         assert ends() == "success"
-        assert here.state().manifests() == {"auto--staging_query.t.one__1", "auto--staging_query.t.two__1"}
+        assert set(here.records()) == {"auto--staging_query.t.one__1", "auto--staging_query.t.two__1"}
         here.write()
         assert ends() == "failed"
-        assert here.state().tombstones() == {}
+        assert not here.retiring()
         assert ends(confirm_mass_retire=True) == "success"
-        assert len(here.state().tombstones()) == 2
+        assert len(here.retiring()) == 2
     finally:
         reconciler.unlink()

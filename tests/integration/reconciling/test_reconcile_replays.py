@@ -54,7 +54,7 @@ def test_a_flip_replays_what_was_missed_and_nothing_else(
         lambda: {run.partition_key for run in reconciled_airflow.api.runs(dag_id)} >= set(expected),
         why="what was missed has runs",
     )
-    here.reconciled_until(lambda: here.state().journal()[dag_id].pending is None, why="nothing is owed any more")
+    here.reconciled_until(lambda: here.records()[dag_id].pending is None, why="nothing is pending any more")
     keys = sorted(run.partition_key or "" for run in reconciled_airflow.api.runs(dag_id) if run.run_type != "scheduled")
     assert keys == expected
 

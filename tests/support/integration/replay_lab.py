@@ -66,7 +66,7 @@ class Lab:
         self._path(document).unlink()
         self.airflow.parse_soon()
 
-    def pending_ranges(self, *dag_ids: str) -> None:
+    def wait_for(self, *dag_ids: str) -> None:
         """Return once Airflow knows these DAGs."""
         for dag_id in dag_ids:
             wait_until(lambda dag_id=dag_id: self.airflow.api.dag(dag_id), timeout=120, why=f"{dag_id} is known")
