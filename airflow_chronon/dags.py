@@ -21,10 +21,10 @@ from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_pl
 from airflow_chronon.core.describe.description import Neighbours
 from airflow_chronon.core.describe.page import plan_page
 from airflow_chronon.core.plan.activation import is_active, seen_plan
-from airflow_chronon.core.plan.history import JournalEntry
 from airflow_chronon.core.plan.manifest import plan_of_manifest
 from airflow_chronon.deployment import Deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.state.folder import Records
 from airflow_chronon.state.orphaned_files import conf_file, forget_files
 
 if TYPE_CHECKING:
@@ -100,22 +100,23 @@ def _built(
 
     neighbours = Neighbours.of(plans) if picked.pages else None
     chosen = [plan for plan in plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
-    journal: Mapping[str, JournalEntry] = {}
-    if any(plan.starts_when_seen for plan in chosen):
+    records, waiting = Records(), [plan.dag_id for plan in chosen if plan.starts_when_seen]
+    if waiting:
         try:
-            journal = found.open_state(root).journal()
+            records = found.open_state(root).read_records(waiting)
         except ChrononError as error:
             bad.append(RejectedConf("state folder", found.state_root, (error.fault,)))
             # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
+    bad += _damaged(records, found)
     for plan in chosen:
         if plan.is_left_out:
             continue
         try:
-            entry, page = journal.get(plan.dag_id), ""
+            record, page = records.found.get(plan.dag_id), ""
             if picked.pages:
-                page = plan_page(plan, neighbours=neighbours, is_active=is_active(plan, entry))
+                page = plan_page(plan, neighbours=neighbours, is_active=is_active(plan, record))
             path = str(root.path / plan.file)
-            yield build_dag(seen_plan(plan, entry), path=path, doc=page, namespace_prefix=root.namespace_prefix)
+            yield build_dag(seen_plan(plan, record), path=path, doc=page, namespace_prefix=root.namespace_prefix)
         except Exception as error:
             bad.append(_not_built(error, key=plan.key, file=plan.file))
 
@@ -123,10 +124,10 @@ def _built(
 def _kept(
     found: Deployment, root: ConfRoot, good: frozenset[str], picked: _Picked, bad: list[RejectedConf]
 ) -> Iterator[DAG]:
-    """The DAGs of confs that are gone, broken or of another environment now, off, from their manifests (C23).
+    """The DAGs of confs that are gone, broken or of another environment now, off, from their records (C23).
 
-    Without them, runs in progress would hang: a task that starts must find its DAG. They end with the manifests, which the
-    reconciler drops once it has archived them. ``good`` are the DAGs of the good plans.
+    Without them, runs in progress would hang: a task that starts must find its DAG. They end once the reconciler has
+    archived them. ``good`` are the DAGs of the good plans.
     """
     if picked.wanted in good or not root.is_branch_known:
         return
@@ -135,24 +136,31 @@ def _kept(
 
     try:
         state = found.open_state(root)
-        manifests = state.manifests() - good if picked.wanted is None else {picked.wanted}
+        records = state.read_records(state.dag_ids() - good if picked.wanted is None else {picked.wanted})
         orphaned_files = found.orphaned_files / state.prefix  # other branches keep theirs beside it
         if picked.wanted is not None and orphaned_files.is_dir():
-            forget_files(orphaned_files, keep=state.manifests())
+            forget_files(orphaned_files, keep=state.dag_ids())
     except ChrononError as error:
         bad.append(RejectedConf("state folder", found.state_root, (error.fault,)))
         return
-    for dag_id in sorted(manifests):
+    bad += _damaged(records, found)
+    for dag_id, record in sorted(records.found.items()):
+        manifest = record.manifest if record.keeps_dag else None
+        if manifest is None or not picked.takes(dag_id, key=manifest.key, team=manifest.team):
+            continue
         try:
-            manifest = state.read_manifest(dag_id)
-            if manifest is None or not picked.takes(dag_id, key=manifest.key, team=manifest.team):
-                continue
             plan = plan_of_manifest(manifest)
             path = conf_file(manifest, folder=orphaned_files, writes=picked.wanted is not None)
-            page = f"`{manifest.key}` ({manifest.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
+            page = f"`{plan.key}` ({plan.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
             yield build_dag(plan, path=path, doc=page, namespace_prefix=root.namespace_prefix, fires=Fires.NEVER)
         except Exception as error:
-            bad.append(_not_built(error, key=dag_id, file=f"its copy in {found.state_root}"))
+            bad.append(_not_built(error, key=dag_id, file=f"its record in {found.state_root}"))
+
+
+def _damaged(records: Records, found: Deployment) -> list[RejectedConf]:
+    return [
+        RejectedConf(dag_id, f"its record in {found.state_root}", (why,)) for dag_id, why in records.damaged.items()
+    ]
 
 
 def _not_built(error: Exception, *, key: str, file: str) -> RejectedConf:

@@ -70,7 +70,7 @@ class Job:
     """One job file of a conf root."""
 
     name: str  #: ``team.name``
-    key: str  #: ``job/team.name__version``
+    key: str  #: ``job/team.name``
     dag_id: str
     path: Path
     _settings: Settings = field(repr=False)
@@ -210,8 +210,7 @@ def get_job(
     environ: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Job:
-    """The job that ``name`` names: ``team.name``, a name that only one team has, a DAG id, ``job/team.name__version`` or a
-    file.
+    """The job that ``name`` names: ``team.name``, a name that only one team has, a DAG id, ``job/team.name`` or a file.
 
     ``root`` is the conf root; by default the one that ``AIRFLOW__CHRONON__CONF_ROOT`` names, else ``dags/chronon``.
     Raises :class:`airflow_chronon.errors.ChrononError` when there is no such job, or its file is bad.

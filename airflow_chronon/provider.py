@@ -24,7 +24,7 @@ def get_provider_info() -> dict[str, Any]:
                         default="",
                     ),
                     "state_root": _option(
-                        "Where the reconciler keeps copies of deployed confs, its journal and the archive of retired"
+                        "Where the reconciler keeps its records of deployed confs and the archive of retired"
                         " DAGs: a folder or an fsspec URL that the dag processor, the workers and the reconciler reach."
                         " Empty: chronon_state in AIRFLOW_HOME.",
                         example="s3://bucket/chronon_state",

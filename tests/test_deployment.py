@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_chronon.core.plan.facts import Deployment as Owner
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.deployment import Deployment, find_deployment
 from airflow_chronon.errors import ChrononError
@@ -19,7 +20,8 @@ HOME = {"AIRFLOW_HOME": "/home"}
 def deployed(state_root: Path, branch: str, bundle: str = "dags-folder") -> None:
     """The state folder of a deployment that a reconcile has seen."""
     state = open_state(str(state_root), deployment=Owner(branch, bundle))
-    state.write_manifest(manifest_of(plan_of(staging_query("t.x__1"))))
+    plan = plan_of(staging_query("t.x__1"))
+    state.write_record(record_after(plan, manifest_of(plan), None, now=0))
 
 
 @pytest.fixture
@@ -90,7 +92,7 @@ class TestItsBranch:
         deployed(Path(gone.state_root), "another", bundle="elsewhere")
         root = gone.need_branch(gone.read_root())
         assert root.branch == "try" and gone.owner(root) == Owner("try", "dags-folder")
-        assert gone.open_state(root).manifests() == {"staging_query.t.x__1"}
+        assert gone.open_state(root).dag_ids() == {"staging_query.t.x__1"}
 
     def test_of_several_branches_nobody_knows_and_nothing_may_be_done(self, gone: Deployment) -> None:  # C24
         for branch in ("main", "try"):

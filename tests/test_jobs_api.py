@@ -58,7 +58,7 @@ class TestWrongTypes:
 
     @pytest.mark.parametrize("name", ["", "A=B"])
     def test_variables_that_nobody_can_name(self, root: Path, name: str) -> None:  # H5
-        airflow = FakeAirflow(dag_records={"job.etl.ingest__2": DagRecord("job.etl.ingest__2")})
+        airflow = FakeAirflow(dag_records={"job.etl.ingest": DagRecord("job.etl.ingest")})
         with pytest.raises(ChrononError, match="cannot be the name of a variable"):
             job_of(root).run(env={name: "x"}, airflow=airflow)
         assert airflow.run_records == []
@@ -81,15 +81,13 @@ class TestFinding:
             "ingest",
             "etl.ingest",
             "job/etl.ingest",
-            "etl.ingest__2",
-            "job/etl.ingest__2",
-            "job.etl.ingest__2",
+            "job.etl.ingest",
             "jobs/etl/ingest.yaml",
         ],
     )
     def test_by_whatever_people_type(self, root: Path, name: str) -> None:
         job = job_of(root, name)
-        assert (job.name, job.key, job.dag_id) == ("etl.ingest", "job/etl.ingest__2", "job.etl.ingest__2")
+        assert (job.name, job.key, job.dag_id) == ("etl.ingest", "job/etl.ingest", "job.etl.ingest")
 
     def test_the_environment_names_the_root(self, root: Path) -> None:
         assert (
@@ -102,15 +100,15 @@ class TestFinding:
 
     def test_a_name_of_two_teams_must_be_told_apart(self, root: Path) -> None:
         write(root, "web", "ingest", TEXT)
-        with pytest.raises(ChrononError, match=r"job/etl\.ingest__2 and of job/web\.ingest__2"):
+        with pytest.raises(ChrononError, match=r"job/etl\.ingest and of job/web\.ingest"):
             job_of(root)
-        assert job_of(root, "web.ingest").key == "job/web.ingest__2"
+        assert job_of(root, "web.ingest").key == "job/web.ingest"
 
     def test_a_bad_job_says_what_is_wrong_with_it(self, root: Path) -> None:
         write(root, "etl", "bad", "version: 1\nschedul: {}\n")
         with pytest.raises(Rejected, match=r"[Dd]id you mean"):
             job_of(root, "bad")
-        assert job_of(root).key == "job/etl.ingest__2"  # one bad file never touches another
+        assert job_of(root).key == "job/etl.ingest"  # one bad file never touches another
 
     def test_a_missing_root_is_told(self, tmp_path: Path) -> None:
         with pytest.raises(ChrononError, match="there is no conf root"):
@@ -278,12 +276,12 @@ class TestScheduling:
 class TestRunning:
     @pytest.fixture
     def airflow(self) -> FakeAirflow:
-        return FakeAirflow(dag_records={"job.etl.ingest__2": DagRecord("job.etl.ingest__2")})
+        return FakeAirflow(dag_records={"job.etl.ingest": DagRecord("job.etl.ingest")})
 
     def test_over_a_window(self, root: Path, airflow: FakeAirflow) -> None:  # H7
         start = datetime(2026, 6, 1)  # noqa: DTZ001 (naive is UTC)
         run = job_of(root).run(start_time=start, end_time="2026-06-02T00:00:00Z", airflow=airflow)
-        assert run.dag_id == "job.etl.ingest__2"
+        assert run.dag_id == "job.etl.ingest"
         assert run.conf == {"start_time": "2026-06-01T00:00:00Z", "end_time": "2026-06-02T00:00:00Z"}
 
     def test_without_a_window(self, root: Path, airflow: FakeAirflow) -> None:  # H7

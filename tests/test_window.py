@@ -14,7 +14,7 @@ import pytest
 import airflow_chronon.window as module
 from airflow_chronon.core.calendar.instants import TimeWindow
 from airflow_chronon.core.calendar.quartz import read_cron
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.window import Window, WindowError, current_window
 
@@ -72,7 +72,7 @@ class TestReading:
         assert current_window() == Window(NINE, TEN, NINE)
 
     def test_it_reads_what_a_scheduled_run_sets(self) -> None:  # H2, H5
-        run = JobSchedule(read_cron("@hourly"), offset=3600).run_at(int(TEN.timestamp()))
+        run = IntervalSchedule(read_cron("@hourly"), offset=3600).run_at(int(TEN.timestamp()))
         given = job_environment(conf="c", mode="m", run_id="r", window=run.window, logical_date=run.logical_date)
         assert current_window(given) == Window(NINE.replace(hour=8), NINE, NINE)
 

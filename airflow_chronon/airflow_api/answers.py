@@ -81,8 +81,6 @@ def dag_of(answer: Answer) -> DagRecord:
         is_stale=answer.flag("is_stale"),
         has_import_errors=answer.flag("has_import_errors") if answer.has("has_import_errors") else False,
         file=answer.text_or_none("relative_fileloc"),
-        next_run_after=answer.instant_or_none("next_dagrun_run_after"),
-        last_parsed=answer.instant_or_none("last_parsed_time"),
     )
 
 

@@ -43,8 +43,8 @@ class AirflowRest:
 
     # DAGs
 
-    def dags(self, *, tags: Sequence[str] = (), include_stale: bool = True) -> tuple[DagRecord, ...]:
-        query: Json = {"exclude_stale": not include_stale, "order_by": "dag_id"}
+    def dags(self, *, tags: Sequence[str] = ()) -> tuple[DagRecord, ...]:
+        query: Json = {"exclude_stale": False, "order_by": "dag_id"}
         if tags:
             query |= {"tags": tags, "tags_match_mode": "all"}
         return tuple(dag_of(item) for item in self._pages("listing the DAGs", "dags", "dags", query=query))
@@ -164,9 +164,6 @@ class AirflowRest:
         found = self._pages(f"listing the backfills of {dag_id}", "backfills", "backfills", query=query)
         return tuple(backfill_of(item) for item in found)
 
-    def cancel_backfill(self, backfill_id: int) -> None:
-        self._call(f"cancelling backfill {backfill_id}", "PUT", "backfills/{id}/cancel", at={"id": backfill_id})
-
     # the rest
 
     def import_errors(self) -> tuple[ImportErrorRecord, ...]:
@@ -207,10 +204,6 @@ class AirflowRest:
             raise
         found = [each.value("value") for part in answer.items("sections") for each in part.items("options")]
         return None if not found or found[0] is None else str(found[0])
-
-    def health(self) -> Mapping[str, str]:
-        answer = self._call("asking for its health", "GET", "monitor/health").raw
-        return {name: str(item.get("status")) for name, item in answer.items() if isinstance(item, dict)}
 
     def _pages(
         self, what: str, path: str, key: str, *, query: Json, at: Mapping[str, object] | None = None

@@ -18,7 +18,7 @@ from airflow_chronon.airflow_api.records import (
 )
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionSpec
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 
 
 @dataclass
@@ -36,16 +36,16 @@ class FakeAirflow:
     backfill_records: list[BackfillRecord] = field(default_factory=list)
     errors: list[ImportErrorRecord] = field(default_factory=list)
     specs: dict[str, PartitionSpec] = field(default_factory=dict)
-    jobs: dict[str, JobSchedule] = field(default_factory=dict)
+    jobs: dict[str, IntervalSchedule] = field(default_factory=dict)
     states: dict[tuple[str, str], Any] = field(default_factory=dict)
     config: dict[tuple[str, str], str] = field(default_factory=dict)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     before: Callable[[str], None] = lambda name: None
 
-    def dags(self, *, tags: Sequence[str] = (), include_stale: bool = True) -> tuple[DagRecord, ...]:
+    def dags(self, *, tags: Sequence[str] = ()) -> tuple[DagRecord, ...]:
         self._called("dags", *tags)
         found = (dag for _, dag in sorted(self.dag_records.items()))
-        return tuple(dag for dag in found if dag.tags >= set(tags) and (include_stale or not dag.is_stale))
+        return tuple(dag for dag in found if dag.tags >= set(tags))
 
     def dag(self, dag_id: str) -> DagRecord | None:
         self._called("dag", dag_id)
@@ -168,14 +168,6 @@ class FakeAirflow:
         self._called("backfills", dag_id)
         return tuple(each for each in self.backfill_records if each.dag_id == dag_id)
 
-    def cancel_backfill(self, backfill_id: int) -> None:
-        self._called("cancel_backfill", backfill_id)
-        for index, each in enumerate(self.backfill_records):
-            if each.id == backfill_id:
-                self.backfill_records[index] = replace(each, completed=0)
-                return
-        raise NotThere(f"cancelling backfill {backfill_id}", status=404, detail="no such backfill")
-
     def import_errors(self) -> tuple[ImportErrorRecord, ...]:
         self._called("import_errors")
         return tuple(self.errors)
@@ -191,10 +183,6 @@ class FakeAirflow:
     def config_value(self, section: str, option: str) -> str | None:
         self._called("config_value", section, option)
         return self.config.get((section, option))
-
-    def health(self) -> Mapping[str, str]:
-        self._called("health")
-        return dict.fromkeys(("metadatabase", "scheduler", "triggerer", "dag_processor"), "healthy")
 
     def _called(self, name: str, *arguments: Any) -> None:
         self.calls.append((name, *arguments))

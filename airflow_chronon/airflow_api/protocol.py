@@ -24,7 +24,7 @@ class AirflowServer(Protocol):
     ``NoRights``) when Airflow says no, and ``AirflowUnreachable`` when it does not answer.
     """
 
-    def dags(self, *, tags: Sequence[str] = (), include_stale: bool = True) -> tuple[DagRecord, ...]:
+    def dags(self, *, tags: Sequence[str] = ()) -> tuple[DagRecord, ...]:
         """The DAGs that carry every tag, by id."""
 
     def dag(self, dag_id: str) -> DagRecord | None:
@@ -90,8 +90,6 @@ class AirflowServer(Protocol):
     def backfills(self, dag_id: str) -> tuple[BackfillRecord, ...]:
         """Every backfill of a DAG, oldest first."""
 
-    def cancel_backfill(self, backfill_id: int) -> None: ...
-
     def import_errors(self) -> tuple[ImportErrorRecord, ...]: ...
 
     def asset_state(self, asset: str, key: str) -> Any:
@@ -102,6 +100,3 @@ class AirflowServer(Protocol):
 
     def config_value(self, section: str, option: str) -> str | None:
         """One of Airflow's own settings; None when the server does not show its settings."""
-
-    def health(self) -> Mapping[str, str]:
-        """The status by component, such as ``scheduler`` and ``healthy``."""

@@ -21,8 +21,6 @@ class DagRecord:
     is_stale: bool = False
     has_import_errors: bool = False  #: also left behind by a file that went while it was parsed
     file: str | None = None  #: that produced it, within its bundle
-    next_run_after: Instant | None = None
-    last_parsed: Instant | None = None
 
 
 @dataclass(frozen=True)

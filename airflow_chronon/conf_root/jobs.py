@@ -33,7 +33,7 @@ def read_jobs(root: Path, *, environ: Mapping[str, str], problems: list[Fault]) 
         try:
             if len(inside) != 2:
                 problem, remedy = f"{shown} is no place of a job", f"move it to {JOBS}/<team>/{path.name}"
-                raise Rejected([Fault("input", "", problem, remedy)], conf=job_key(team, name, None))
+                raise Rejected([Fault("input", "", problem, remedy)], conf=job_key(team, name))
             jobs.append(read_job_file(path, shown=shown, environ=environ))
         except Rejected as error:
             unreadable.append(RejectedConf(error.conf, shown, error.faults))
@@ -43,7 +43,7 @@ def read_jobs(root: Path, *, environ: Mapping[str, str], problems: list[Fault]) 
 def read_job_file(path: Path, *, shown: str, environ: Mapping[str, str]) -> Job:
     """Read one job file. Raises :class:`Rejected` with every fault; ``conf`` is the job's key, as far as it is known."""
     team, name = path.parent.name, path.stem
-    key = job_key(team, name, None)
+    key = job_key(team, name)
     if not (team + name).isprintable():
         raise Rejected([Fault("input", "", f"{shown!r} cannot be a job's name", "rename the file")], conf=key)
     try:

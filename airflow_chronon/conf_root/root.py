@@ -105,7 +105,7 @@ class ConfRoot:
             default_branch=self.settings.default_branch,
             unchanged=(
                 *(family_of(conf) for conf in self.confs if conf.key in self.unchanged),
-                *(job.family for job in self.jobs if job.file in self.unchanged_jobs),
+                *(job.key for job in self.jobs if job.file in self.unchanged_jobs),
             ),
             state=self.state,
             problems=self.problems,

@@ -40,9 +40,7 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
         if verdict.plan is not None:
             aliases.add(verdict.plan.dag_id)
         if key.startswith("job/"):
-            file = Path(verdict.file)
-            named = f"{file.parent.name}.{file.stem}"
-            aliases |= {file.stem, named, f"job/{named}"}
+            aliases.add(Path(verdict.file).stem)
         for alias in aliases:
             by_name.setdefault(alias, []).append(key)
     found = by_name.get(text) or by_name.get(str(Path(text))) or _by_path(verdicts, Path(text), root)

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import get_args
 
 from airflow_chronon.airflow_api.errors import AirflowRefused, Conflict, LoginFailed, NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
-from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
+from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, DagRecord, Reprocess
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.labels import in_run_id
 from airflow_chronon.core.plan.actions import (
     Action,
     Archive,
-    Clear,
     Delete,
-    Deploy,
     Drain,
     Forget,
     Hold,
     Keep,
-    KeepPaused,
     Plan,
-    Record,
     Replay,
     Report,
-    Restore,
     RetireStep,
+    SetAside,
     StopRuns,
     Unpause,
+    WritesRecord,
 )
-from airflow_chronon.core.plan.facts import Deployment, KnownDag, Tombstone
-from airflow_chronon.core.plan.history import WHY_PENDING, JournalEntry
+from airflow_chronon.core.plan.facts import Deployment, KnownDag
+from airflow_chronon.core.plan.pending import WHY_PENDING
+from airflow_chronon.core.plan.record import DeploymentRecord, Retirement
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.archive import history_of, is_archived, write_history
 from airflow_chronon.reconcile.gather import broken_dags
@@ -74,33 +71,23 @@ class _Applier:
 
     def steps(self) -> dict[type, Callable[..., None]]:
         return {
-            Deploy: lambda action: self.state.write_manifest(action.manifest),
-            Record: self.record,
-            Restore: lambda action: self.state.remove_tombstone(action.dag_id),
-            KeepPaused: lambda action: self.server.set_paused(action.dag_id, paused=True),
+            **dict.fromkeys(get_args(WritesRecord), lambda action: self.state.write_record(action.record)),
+            SetAside: lambda action: self.state.set_aside(action.dag_id),
             Unpause: lambda action: self.server.set_paused(action.dag_id, paused=False),
             Replay: self.replay,
             Drain: self.drain,
             StopRuns: self.stop_runs,
             Archive: self.archive,
-            Forget: self.forget,
             Delete: self.delete,
-            Clear: lambda action: self.state.remove_tombstone(action.dag_id),
+            Forget: lambda action: self.state.remove_record(action.dag_id),
         }
 
-    @cached_property
-    def journal(self) -> dict[str, JournalEntry]:
-        """The journal as of the first retirement: read once for all of them."""
-        return self.state.journal()
-
-    def record(self, action: Record) -> None:
-        """What is to be paused, and could not be, is not recorded: the next reconcile sees it as new again (H14)."""
-        self.state.update_journal([entry for entry in action.entries if entry.dag_id not in self.blocked])
-
     def drain(self, action: Drain) -> None:
-        known = self.state.read_tombstone(action.dag_id)
-        fresh = Tombstone(self.now, action.why, self.by, action.confirmed)
-        self.state.write_tombstone(action.dag_id, replace(known, confirmed=action.confirmed) if known else fresh)
+        known = self.state.read_record(action.dag_id)
+        record = DeploymentRecord(action.dag_id, None, self.now) if known is None else known
+        retirement = record.retirement or Retirement(self.now, action.why, self.by)
+        retirement = replace(retirement, confirmed=action.confirmed)
+        self.state.write_record(replace(record, pending=None, retirement=retirement))
 
     def stop_runs(self, action: StopRuns) -> None:
         note = f"Stopped by {self.by}: the conf of this DAG is gone, and {action.why}."
@@ -110,32 +97,29 @@ class _Applier:
             )
 
     def archive(self, action: Archive) -> None:
-        tombstone = self._tombstone(action.dag_id)
+        record, retirement = self._retiring(action.dag_id)
         history = history_of(self.server, action.dag_id)
         if any(run.is_active for run in history.runs):
             raise LeftForNextTime(action.dag_id, "a run has begun since the plan was made")
-        entry = self.journal.get(action.dag_id)
-        name = write_history(self.state, action.dag_id, tombstone, history=history, entry=entry, now=self.now)
-        self.state.write_tombstone(action.dag_id, replace(tombstone, archive=name))
-
-    def forget(self, action: Forget) -> None:
-        if not action.is_taken_over and not self._tombstone(action.dag_id).archive:
-            raise LeftForNextTime(action.dag_id, "its history is not archived yet")
-        self.state.remove_manifest(action.dag_id)
+        name = write_history(self.state, record, history, now=self.now)
+        self.state.write_record(replace(record, retirement=replace(retirement, archive=name)))
 
     def delete(self, action: Delete) -> None:
         """Look again at everything that a delete would destroy, since this is the one step that cannot be undone."""
         dag_id = action.dag_id
-        record = self.server.dag(dag_id)
-        if record is None:
-            return
-        known = KnownDag(dag_id, record.tags, record.bundle)
-        if not record.is_stale or broken_dags((record,), self.server) or not self.deployment.owns(known):
+        dag = self.server.dag(dag_id)
+        if dag is not None:
+            self._delete_dag(dag)
+        self.state.remove_record(dag_id)
+
+    def _delete_dag(self, dag: DagRecord) -> None:
+        dag_id, known = dag.dag_id, KnownDag(dag.dag_id, dag.tags, dag.bundle)
+        if not dag.is_stale or broken_dags((dag,), self.server) or not self.deployment.owns(known):
             raise LeftForNextTime(dag_id, "a file produces it again, or is broken")
         history = history_of(self.server, dag_id)
         if history.is_active:
             raise LeftForNextTime(dag_id, "a run has begun since the plan was made")
-        if not is_archived(self.state, self._tombstone(dag_id), history):
+        if not is_archived(self.state, self._retiring(dag_id)[1], history):
             self.archive(Archive(dag_id))
         try:
             self.server.delete_dag(dag_id)
@@ -164,11 +148,11 @@ class _Applier:
         except Conflict as error:
             raise LeftForNextTime(dag_id, error.detail, rule="H13") from error
 
-    def _tombstone(self, dag_id: str) -> Tombstone:
-        found = self.state.read_tombstone(dag_id)
-        if found is None:
-            raise LeftForNextTime(dag_id, "its tombstone is gone: someone ended the retirement")
-        return found
+    def _retiring(self, dag_id: str) -> tuple[DeploymentRecord, Retirement]:
+        record = self.state.read_record(dag_id)
+        if record is None or record.retirement is None:
+            raise LeftForNextTime(dag_id, "its record says nothing of a retirement: someone ended it")
+        return record, record.retirement
 
 
 def apply_plan(
@@ -181,7 +165,7 @@ def apply_plan(
     now: Instant,
     tell: Callable[[Action], None] = lambda action: None,
 ) -> Outcome:
-    """Do what the plan says; ``by`` is who does it, for tombstones, notes and archives; ``tell`` hears of each action.
+    """Do what the plan says; ``by`` is who does it, for records, notes and archives; ``tell`` hears of each action.
 
     A failed step stops further retiring. What Airflow refuses for the moment, such as a delete while a task still runs,
     is left for the next time. Killed anywhere, the next plan goes on from what is there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,8 +10,7 @@ from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import RunRecord, TaskRecord
 from airflow_chronon.core.calendar.instants import Instant, iso, to_datetime
-from airflow_chronon.core.plan.facts import Tombstone
-from airflow_chronon.core.plan.history import JournalEntry
+from airflow_chronon.core.plan.record import DeploymentRecord, Retirement
 from airflow_chronon.state.folder import StateFolder
 
 Json = dict[str, Any]
@@ -19,9 +18,9 @@ Json = dict[str, Any]
 _AT_WORK = ("running", "restarting")
 
 
-def archive_name(dag_id: str, tombstone: Tombstone) -> str:
+def archive_name(dag_id: str, retirement: Retirement) -> str:
     """One archive per retirement, so that archiving again replaces what an interrupted reconcile wrote."""
-    return f"archive/{dag_id}/{to_datetime(tombstone.since):%Y-%m-%dT%H%M%SZ}.jsonl"
+    return f"archive/{dag_id}/{to_datetime(retirement.since):%Y-%m-%dT%H%M%SZ}.jsonl"
 
 
 @dataclass(frozen=True)
@@ -51,66 +50,54 @@ def history_of(server: AirflowServer, dag_id: str) -> History:
         return History()
 
 
-def write_history(
-    state: StateFolder,
-    dag_id: str,
-    tombstone: Tombstone,
-    *,
-    history: History,
-    entry: JournalEntry | None,
-    now: Instant,
-) -> str:
-    """Write the archive, read it back, and return its name. Raises ``StateError`` when it is not as written."""
-    name = archive_name(dag_id, tombstone)
-    earlier = state.read_archive(name) or ()
+def write_history(state: StateFolder, record: DeploymentRecord, history: History, *, now: Instant) -> str:
+    """Write the archive of a DAG that is being retired, read it back, and return its name.
+
+    Raises ``StateError`` when it is not as written.
+    """
+    retirement = record.retirement
+    assert retirement is not None
+    name = archive_name(record.dag_id, retirement)
     head = {
         "kind": "retirement",
-        "dag_id": dag_id,
-        "why": tombstone.why,
-        "by": tombstone.by,
-        "since": iso(tombstone.since),
+        "dag_id": record.dag_id,
+        "why": retirement.why,
+        "by": retirement.by,
+        "since": iso(retirement.since),
         "archived": iso(now),
     }
-    lines: list[Json] = [head, *_conf_lines(state, dag_id, earlier, entry)]
-    current = history.lines
     # what an earlier archive of this retirement holds and Airflow no longer does must not be lost
-    kept = {_identity(line): line for line in earlier if line["kind"] in ("run", "task_instance")}
-    kept |= {_identity(line): line for line in current}
-    lines += kept.values()
-    counts = {kind: sum(line["kind"] == kind for line in lines) for kind in ("run", "task_instance")}
-    lines.append({"kind": "end", "runs": counts["run"], "task_instances": counts["task_instance"]})
-    state.write_archive(name, lines)
+    earlier = [line for line in state.read_archive(name) or () if line["kind"] in ("run", "task_instance")]
+    kept = {_identity(line): line for line in (*earlier, *history.lines)}
+    counts = {kind: sum(line["kind"] == kind for line in kept.values()) for kind in ("run", "task_instance")}
+    end = {"kind": "end", "runs": counts["run"], "task_instances": counts["task_instance"]}
+    state.write_archive(name, [head, *_conf_lines(record), *kept.values(), end])
     return name
 
 
-def is_archived(state: StateFolder, tombstone: Tombstone, history: History) -> bool:
+def is_archived(state: StateFolder, retirement: Retirement, history: History) -> bool:
     """Whether the archive holds each of these runs and task instances as they are."""
-    lines = state.read_archive(tombstone.archive) if tombstone.archive else None
+    lines = state.read_archive(retirement.archive) if retirement.archive else None
     if not lines or lines[-1]["kind"] != "end":
         return False
     held = {_identity(line): line for line in lines}
     return all(held.get(_identity(line)) == line for line in history.lines)
 
 
-def _conf_lines(state: StateFolder, dag_id: str, earlier: Sequence[Json], entry: JournalEntry | None) -> Iterator[Json]:
-    manifest = state.read_manifest(dag_id)
+def _conf_lines(record: DeploymentRecord) -> Iterator[Json]:
+    manifest = record.manifest
     if manifest is not None:
-        line: Json = {"kind": "conf", "key": manifest.key, "file": manifest.file, "table": manifest.table}
         yield {
-            **line,
+            "kind": "conf",
+            "key": manifest.key,
+            "file": manifest.file,
+            "table": manifest.table,
             "schedule": manifest.content["schedule"],
             "tags": manifest.content["tags"],
             "document": manifest.document,
         }
-    else:
-        yield from (line for line in earlier if line["kind"] == "conf")
-    if entry is not None:
-        yield {
-            "kind": "journal",
-            "first_seen": iso(entry.first_seen),
-            "grid": entry.grid,
-            "revisions": len(entry.revisions),
-        }
+        first_seen, revisions = iso(record.first_seen), len(record.revisions)
+        yield {"kind": "record", "first_seen": first_seen, "grid": record.grid, "revisions": revisions}
 
 
 def _run_line(run: RunRecord) -> Json:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 from airflow_chronon.airflow_api.coverage import known_runs
 from airflow_chronon.airflow_api.errors import NotThere
@@ -14,21 +15,20 @@ from airflow_chronon.airflow_api.replay import kept_grid
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.plan.build import Facts, orphaned_dags, paused_while_bad, with_pending
 from airflow_chronon.core.plan.facts import (
     CHRONON_TAG,
     AirflowFacts,
     AirflowSettings,
     Deployment,
+    Facts,
     KnownDag,
     StateFacts,
     TreeFacts,
     TreeState,
+    needs_of,
 )
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
-from airflow_chronon.core.plan.succession import predecessor
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError
@@ -49,34 +49,24 @@ class Place:
 
 
 def gather(place: Place, *, now: Instant) -> Facts:
-    """The facts as of now. The calls to Airflow are a listing of the DAGs, and more only for what has changed."""
+    """The facts as of now, read in two rounds: tree, state and the list of DAGs; then what those show is needed."""
     tree = TreeFacts(TreeState.EMPTY) if place.deployment.given_up else place.root.facts()
-    other_tables, other_problems = _other_tables(place)
-    state = replace(place.state.facts(), other_tables=other_tables, other_problems=other_problems)
-    state = replace(state, contracts=_contracts(place, tree, state))
-    records = place.server.dags(tags=(CHRONON_TAG,))
-    broken = broken_dags(records, place.server)
-    dags = {record.dag_id: _known(record, is_broken=record.dag_id in broken) for record in records}
-    airflow = AirflowFacts(dags=dags, settings=_settings(place.server))
-    facts = Facts(place.deployment, place.root.settings, tree, airflow, state)
-    orphaned = orphaned_dags(facts)
-    airflow = replace(airflow, active_runs=_active_runs(place.server, [each for each in orphaned if each in dags]))
-    airflow = replace(airflow, last_fires=_last_fires(place.server, tree, state))
-    untold = [each for each in (*orphaned, *paused_while_bad(facts)) if each in state.manifests]
-    manifests = {dag_id: place.state.read_manifest(dag_id) for dag_id in untold}
-    state = replace(
-        state, read_manifests={dag_id: manifest for dag_id, manifest in manifests.items() if manifest is not None}
+    state = _state(place)
+    listed = place.server.dags(tags=(CHRONON_TAG,))
+    broken = broken_dags(listed, place.server)
+    dags = {record.dag_id: _known(record, is_broken=record.dag_id in broken) for record in listed}
+    needs = needs_of(place.deployment, tree, state, dags, now=now)
+    problems: dict[str, Fault] = {}
+    airflow = AirflowFacts(
+        dags=dags,
+        contracts=_contracts(place.server, {dag_id: tree.confs[dag_id] for dag_id in needs.contracts}),
+        active_runs=_active_runs(place.server, needs.active_runs),
+        past_runs=_past_runs(place.server, [tree.plans[dag_id] for dag_id in needs.past_runs], problems, now=now),
+        backfilling=frozenset(dag_id for dag_id in needs.past_runs if _is_backfilling(place.server, dag_id)),
+        settings=_settings(place.server),
+        problems=problems,
     )
-    due = [each for each in with_pending(facts, now=now) if each in dags and place.deployment.owns(dags[each])]
-    if due:
-        airflow = replace(
-            airflow,
-            past_runs={dag_id: _past_runs(place.server, tree.plans[dag_id], now=now) for dag_id in due},
-            backfilling=frozenset(
-                dag_id for dag_id in due if any(each.completed is None for each in place.server.backfills(dag_id))
-            ),
-        )
-    return replace(facts, airflow=airflow, state=state)
+    return Facts(place.deployment, place.root.settings, tree, airflow, state)
 
 
 def broken_dags(records: Iterable[DagRecord], server: AirflowServer) -> frozenset[str]:
@@ -100,37 +90,37 @@ def _known(record: DagRecord, *, is_broken: bool) -> KnownDag:
     )
 
 
-def _active_runs(server: AirflowServer, orphaned: list[str]) -> dict[str, int]:
-    if len(orphaned) > _FEW:
-        wanted = set(orphaned)
+def _active_runs(server: AirflowServer, dag_ids: Sequence[str]) -> dict[str, int]:
+    if len(dag_ids) > _FEW:
+        wanted = set(dag_ids)
         return Counter(run.dag_id for run in server.runs(states=ACTIVE_RUN_STATES) if run.dag_id in wanted)
     found = {}
-    for dag_id in orphaned:
-        try:
+    for dag_id in dag_ids:
+        with suppress(NotThere):  # deleted since it was listed
             found[dag_id] = len(server.runs(dag_id, states=ACTIVE_RUN_STATES))
-        except NotThere:
-            continue  # deleted since it was listed
     return found
 
 
-def _past_runs(server: AirflowServer, plan: GoodPlan, *, now: Instant) -> tuple[KnownRun, ...]:
-    schedule = plan.intervals
-    return () if schedule is None else tuple(known_runs(server.runs(plan.dag_id), schedule, now=now))
-
-
-def _last_fires(server: AirflowServer, tree: TreeFacts, state: StateFacts) -> dict[str, Instant]:
-    """The last fire of each job that a new version supersedes: usually there is none (H8)."""
-    found: dict[str, Instant] = {}
-    for plan in tree.plans.values():
-        older = predecessor(plan, tree, state) if isinstance(plan, JobPlan) else None
-        if older is not None:
+def _past_runs(
+    server: AirflowServer, plans: Iterable[GoodPlan], problems: dict[str, Fault], *, now: Instant
+) -> dict[str, tuple[KnownRun, ...]]:
+    """The runs of DAGs with pending backfills; ``problems`` gets what is wrong with those of one."""
+    found: dict[str, tuple[KnownRun, ...]] = {}
+    for plan in plans:
+        if plan.intervals is None:
+            continue
+        with suppress(NotThere):  # deleted since it was listed
+            runs = server.runs(plan.dag_id)
             try:
-                newest = server.newest_scheduled(older.dag_id)
-            except NotThere:
-                continue
-            if newest:
-                found[older.dag_id] = newest[0].run_after
+                found[plan.dag_id] = tuple(known_runs(runs, plan.intervals, now=now))
+            except Exception as error:  # what nobody foresaw in the runs of one DAG must not cost the others
+                problem = f"its runs cannot be read: {type(error).__name__}: {error}"
+                problems[plan.dag_id] = Fault("input", "", problem, "report this with the runs")
     return found
+
+
+def _is_backfilling(server: AirflowServer, dag_id: str) -> bool:
+    return any(each.completed is None for each in server.backfills(dag_id))
 
 
 def _settings(server: AirflowServer) -> AirflowSettings:
@@ -145,32 +135,28 @@ def _settings(server: AirflowServer) -> AirflowSettings:
     )
 
 
-def _contracts(place: Place, tree: TreeFacts, state: StateFacts) -> dict[str, str]:
-    """What tables were begun on, of confs that are new here or whose grid is another than before: usually few (C22)."""
-
-    def is_as_before(dag_id: str, plan: ConfPlan) -> bool:
-        known = state.journal.get(dag_id)
-        return known is not None and known.grid == str(plan.spec.grid)
-
-    asked = {dag_id: plan for dag_id, plan in tree.confs.items() if not is_as_before(dag_id, plan)}
-    if len(asked) > _FEW:
-        kept = place.server.asset_states(CONTRACTS_ASSET)
-        return {dag_id: str(kept.get(contract_key(dag_id)) or plan.spec.grid) for dag_id, plan in asked.items()}
-    return {dag_id: kept_grid(place.server, plan) or str(plan.spec.grid) for dag_id, plan in asked.items()}
+def _contracts(server: AirflowServer, plans: Mapping[str, ConfPlan]) -> dict[str, str]:
+    """The grids that the tables of these confs were first written on; of one that was never written its own (C22)."""
+    if len(plans) > _FEW:
+        kept = server.asset_states(CONTRACTS_ASSET)
+        return {dag_id: str(kept.get(contract_key(dag_id)) or plan.spec.grid) for dag_id, plan in plans.items()}
+    return {dag_id: kept_grid(server, plan) or str(plan.spec.grid) for dag_id, plan in plans.items()}
 
 
-def _other_tables(place: Place) -> tuple[dict[str, str], tuple[Fault, ...]]:
-    """The tables of other branches, and what kept them from being read."""
-    found: dict[str, str] = {}
+def _state(place: Place) -> StateFacts:
+    """What the state folder holds, and which tables other branches write as far as theirs can be read."""
+    own = place.state.read_records()
+    tables: dict[str, str] = {}
     problems: list[Fault] = []
-    own = place.state.prefix
     for (_, branch), other in open_branches(place.state_root).items():
-        if other.prefix == own or branch == place.deployment.branch:
+        if other.prefix == place.state.prefix or branch == place.deployment.branch:
             continue
         try:
-            journal = other.journal()
+            records = other.read_records()
         except StateError as error:  # it is that branch's to mend; here it only costs a warning
             problems.append(error.fault)
             continue
-        found |= {entry.table: branch for entry in journal.values() if entry.table and entry.gone is None}
-    return found, tuple(problems)
+        problems += records.damaged.values()
+        live = (each.manifest for each in records.found.values() if each.retirement is None)
+        tables |= {manifest.table: branch for manifest in live if manifest is not None and manifest.table}
+    return StateFacts(own.found, own.damaged, tables, tuple(problems))

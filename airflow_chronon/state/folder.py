@@ -2,31 +2,34 @@
 
 ::
 
-    <state_root>/<bundle>/<branch>/copies/<dag id>.json        a conf as it was deployed
-                                   tombstones/<dag id>.json    a retirement in progress
+    <state_root>/<bundle>/<branch>/records/<dag id>.json       what is remembered of one DAG, its deployed conf included
                                    archive/<dag id>/<time>.jsonl
-                                   journal.json                schedules, and since when they hold
+                                   damaged/<dag id>.json       a record that could not be read, kept for whoever wants to look
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from airflow_chronon.core.calendar.instants import to_datetime
-from airflow_chronon.core.plan.facts import Deployment, StateFacts, Tombstone
-from airflow_chronon.core.plan.history import JournalEntry, entry_from_json, entry_to_json
-from airflow_chronon.core.plan.manifest import DeployedManifest, manifest_from_bytes
+from airflow_chronon.core.plan.facts import Deployment
+from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError, StateFiles, open_state_files
 
 Json = dict[str, Any]
 _Read = TypeVar("_Read")
 
-_JOURNAL = "journal.json"
+
+@dataclass(frozen=True)
+class Records:
+    """What was read of several DAG ids: a damaged record concerns its own DAG only (S9)."""
+
+    found: Mapping[str, DeploymentRecord] = field(default_factory=dict)
+    damaged: Mapping[str, Fault] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -36,82 +39,75 @@ class StateFolder:
     files: StateFiles
     prefix: str = ""  #: ``bundle/branch/`` below the root
 
-    # copies
+    # records
 
-    def manifests(self) -> frozenset[str]:
-        """The DAG ids of which there is a copy; one listing."""
-        return frozenset(_ids(self.files.names(f"{self.prefix}copies")))
+    def dag_ids(self) -> frozenset[str]:
+        """The DAG ids of which there is a record; one listing."""
+        names = self.files.names(f"{self.prefix}records")
+        return frozenset(name.removesuffix(".json") for name in names if name.endswith(".json"))
 
-    def read_manifest(self, dag_id: str) -> DeployedManifest | None:
-        return self._read(f"copies/{dag_id}.json", manifest_from_bytes)
+    def read_record(self, dag_id: str) -> DeploymentRecord | None:
+        """Raises :class:`StateError` when it is damaged."""
+        records = self.read_records((dag_id,))
+        if dag_id in records.damaged:
+            raise StateError(records.damaged[dag_id])
+        return records.found.get(dag_id)
 
-    def write_manifest(self, manifest: DeployedManifest) -> None:
-        self._write(f"copies/{manifest.dag_id}.json", manifest.to_bytes())
+    def read_records(self, dag_ids: Iterable[str] | None = None) -> Records:
+        """The records of these DAG ids, as far as there are any; of all by default, at once."""
+        asked = {self._path(dag_id): dag_id for dag_id in (self.dag_ids() if dag_ids is None else dag_ids)}
+        found: dict[str, DeploymentRecord] = {}
+        damaged: dict[str, Fault] = {}
+        for path, data in self.files.read_many(asked).items():
+            dag_id = asked[path]
+            try:
+                found[dag_id] = self._parsed(path, data, lambda raw, of=dag_id: _record(raw, of))  # type: ignore[misc]
+            except StateError as error:
+                damaged[dag_id] = error.fault
+        return Records(found, damaged)
 
-    def remove_manifest(self, dag_id: str) -> None:
-        self.files.remove(f"{self.prefix}copies/{dag_id}.json")
+    def write_record(self, record: DeploymentRecord) -> None:
+        self.files.write(self._path(record.dag_id), f"{json.dumps(record.to_json(), indent=1)}\n".encode())
 
-    # tombstones
+    def remove_record(self, dag_id: str) -> None:
+        self.files.remove(self._path(dag_id))
 
-    def tombstones(self) -> dict[str, Tombstone]:
-        """Every retirement in progress, by DAG id."""
-        found = {dag_id: self.read_tombstone(dag_id) for dag_id in _ids(self.files.names(f"{self.prefix}tombstones"))}
-        return {dag_id: tombstone for dag_id, tombstone in found.items() if tombstone is not None}
-
-    def read_tombstone(self, dag_id: str) -> Tombstone | None:
-        return self._read(f"tombstones/{dag_id}.json", _tombstone)
-
-    def write_tombstone(self, dag_id: str, tombstone: Tombstone) -> None:
-        self._write(f"tombstones/{dag_id}.json", json.dumps(asdict(tombstone)).encode())
-
-    def remove_tombstone(self, dag_id: str) -> None:
-        self.files.remove(f"{self.prefix}tombstones/{dag_id}.json")
-
-    # journal
-
-    def journal(self) -> dict[str, JournalEntry]:
-        """Every conf that was ever deployed here, by DAG id."""
-        return self._read(_JOURNAL, _journal) or {}
-
-    def update_journal(self, entries: Iterable[JournalEntry]) -> None:
-        """Put these entries in the place of those with their DAG ids."""
-        journal = self.journal() | {entry.dag_id: entry for entry in entries}
-        lines = ",\n".join(json.dumps(entry_to_json(entry), ensure_ascii=False) for _, entry in sorted(journal.items()))
-        self._write(_JOURNAL, f"[\n{lines}\n]\n".encode())
+    def set_aside(self, dag_id: str) -> None:
+        """Move a damaged record to where it holds up nothing."""
+        data = self.files.read(self._path(dag_id))
+        if data is not None:
+            self.files.write(f"{self.prefix}damaged/{dag_id}.json", data)
+            self.remove_record(dag_id)
 
     # archive
 
     def write_archive(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
         """Write JSON lines and read them back. Raises :class:`StateError` when they are not there as written."""
         data = "".join(f"{json.dumps(line, ensure_ascii=False, default=str)}\n" for line in lines).encode()
-        self._write(name, data)
+        self.files.write(f"{self.prefix}{name}", data)
         if self.files.read(f"{self.prefix}{name}") != data:
             problem = f"the archive {name} reads back otherwise than it was written, so nothing is deleted"
             raise StateError(Fault("state", self.files.place, problem, "check the storage"))
 
     def read_archive(self, name: str) -> tuple[Json, ...] | None:
         """The lines of an archive; None when there is none."""
-        return self._read(name, _archive)
+        data = self.files.read(f"{self.prefix}{name}")
+        return None if data is None else self._parsed(f"{self.prefix}{name}", data, _archive)
 
     def archives(self, dag_id: str) -> tuple[str, ...]:
         """The names of the archives of a DAG id, oldest first."""
         folder = f"archive/{dag_id}"
         return tuple(f"{folder}/{name}" for name in self.files.names(f"{self.prefix}{folder}"))
 
-    def facts(self) -> StateFacts:
-        """What a plan needs to know of it; the other branches' tables are left to the caller."""
-        return StateFacts(manifests=self.manifests(), tombstones=self.tombstones(), journal=self.journal())
+    def _path(self, dag_id: str) -> str:
+        return f"{self.prefix}records/{dag_id}.json"
 
-    def _write(self, path: str, data: bytes) -> None:
-        self.files.write(f"{self.prefix}{path}", data)
-
-    def _read(self, path: str, reader: Callable[[bytes], _Read]) -> _Read | None:
-        data = self.files.read(f"{self.prefix}{path}")
+    def _parsed(self, path: str, data: bytes, parse: Callable[[bytes], _Read]) -> _Read:
         try:
-            return None if data is None else reader(data)
+            return parse(data)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-            problem = f"{self.files.place}/{self.prefix}{path} is damaged: {error}"
-            remedy = "restore it from a backup, or remove it"
+            problem = f"{self.files.place}/{path} is damaged: {error}"
+            remedy = "restore it from a backup, or let the next reconcile set it aside"
             raise StateError(Fault("state", "[chronon] state_root", problem, remedy)) from error
 
 
@@ -132,27 +128,15 @@ def open_branches(root: str, *, branch: str | None = None) -> dict[tuple[str, st
     return found
 
 
-def _tombstone(data: bytes) -> Tombstone:
-    found = Tombstone(**json.loads(data))
-    to_datetime(found.since)  # raises for what is no instant
-    if not isinstance(found.archive, str):
-        raise TypeError("archive is no text")
-    return found
+def _record(data: bytes, dag_id: str) -> DeploymentRecord:
+    return DeploymentRecord.from_json(json.loads(data), dag_id=dag_id)
 
 
 def _archive(data: bytes) -> tuple[Json, ...]:
     lines = tuple(json.loads(line) for line in data.splitlines())
     if not all(isinstance(line, dict) and "kind" in line for line in lines):
-        raise ValueError("a line is no record")
+        raise ValueError("a line is not an entry of an archive")
     return lines
-
-
-def _journal(data: bytes) -> dict[str, JournalEntry]:
-    return {entry.dag_id: entry for entry in map(entry_from_json, json.loads(data))}
-
-
-def _ids(names: Iterable[str]) -> Iterable[str]:
-    return (name.removesuffix(".json") for name in names if name.endswith(".json"))
 
 
 def _name(text: str) -> str:

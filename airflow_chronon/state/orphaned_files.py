@@ -12,7 +12,7 @@ from airflow_chronon.state.files import open_state_files
 
 
 def forget_files(folder: Path, *, keep: Collection[str]) -> None:
-    """Remove the files of DAGs whose copies are gone. What cannot be removed is left for the next time."""
+    """Remove the files of DAGs whose records are gone. What cannot be removed is left for the next time."""
     for each in folder.iterdir() if folder.is_dir() else ():
         if each.name not in keep:
             shutil.rmtree(each, ignore_errors=True)

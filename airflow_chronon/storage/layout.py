@@ -25,7 +25,7 @@ def is_partition_folder(name: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder holds no data: its name starts with ``.`` or ``_`` and is no partition folder's."""
+    """Whether a file or folder holds no data: its name starts with ``.`` or ``_``, and it is not a partition folder."""
     return name.startswith(".") or (name.startswith("_") and not is_partition_folder(name))
 
 
@@ -60,7 +60,7 @@ class _Seen:
 def listing_of(files: Iterable[str], *, landed: LandedWhen) -> TableListing:
     """The landed partitions that these files make up; the table is there.
 
-    One mapping per leaf: a folder that holds a ``_SUCCESS`` for the partitions below it is no partition of its own.
+    One mapping per leaf: a folder that holds a ``_SUCCESS`` for the partitions below it is not a partition itself.
     Raises :class:`CatalogError` for a file named like a partition folder.
     """
     folders: dict[str, _Seen | None] = {}

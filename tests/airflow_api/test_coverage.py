@@ -7,8 +7,8 @@ import pytest
 from airflow_chronon.airflow_api.coverage import known_runs
 from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.core.calendar.instants import DAY
-from airflow_chronon.core.plan.history import PendingBackfill
 from airflow_chronon.core.plan.pending import pending_ranges
+from airflow_chronon.core.plan.record import PendingBackfill
 from airflow_chronon.core.runs.states import Known, partition_rows
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import at, events, group_by, plan_of
@@ -31,7 +31,7 @@ def ran(*, lost: str = "", until: int = NOW) -> list[RunRecord]:
     ]
 
 
-def owed(*past: RunRecord) -> list[str]:
+def pending(*past: RunRecord) -> list[str]:
     _, found = pending_ranges(PendingBackfill(NOW), MIXED.schedule, known_runs(past, MIXED.schedule, now=NOW))
     return [label for label_range in found for label in label_range.labels]
 
@@ -47,12 +47,12 @@ def owed(*past: RunRecord) -> list[str]:
 )
 def test_a_lost_run_is_replayed_over_all_that_its_modes_would_have_written(lost: str, expected: list[str]) -> None:
     # C28, H13
-    assert owed(*ran(lost=lost)) == expected
+    assert pending(*ran(lost=lost)) == expected
 
 
-def test_what_was_replayed_of_a_lost_run_is_owed_no_more() -> None:  # H13
+def test_what_was_replayed_of_a_lost_run_is_no_longer_pending() -> None:  # H13
     replays = [RunRecord(MIXED.dag_id, f"backfill__{key}", "backfill", "failed", key, at(key)) for key in WEEK[:3]]
-    assert owed(*ran(lost="2026-06-14"), *replays) == WEEK[3:]
+    assert pending(*ran(lost="2026-06-14"), *replays) == WEEK[3:]
 
 
 def test_days_whose_uploads_ran_are_due_at_the_fire_of_their_backfill() -> None:  # H20

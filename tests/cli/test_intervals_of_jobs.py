@@ -14,12 +14,12 @@ from airflow_chronon.airflow_api.login import ENVIRONMENT_VARIABLE
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import HOUR, Instant, TimeWindow, iso
-from airflow_chronon.core.schedules.intervals import JobSchedule
-from tests.support.airflow_jobs import arm, state_of, write_job
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from tests.support.airflow_jobs import see, state_of, write_job
 from tests.support.command_line import Answer, Command
 from tests.support.confs import at
 
-ID = "job.etl.hourly__1"
+ID = "job.etl.hourly"
 FIRST = at("2026-06-01 00:00")
 
 
@@ -32,11 +32,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "root"
 
 
-def deploy(root: Path, now: Instant, *, is_paused: bool = False, **schedule: object) -> JobSchedule:
+def deploy(root: Path, now: Instant, *, is_paused: bool = False, **schedule: object) -> IntervalSchedule:
     write_job(root, schedule={"cron_expression": "0 * * * *", **schedule})
-    plan = read_conf_root(root, environ={}).judge()["job/etl.hourly__1"]
-    arm(state_of(root.parent / "home"), plan, now=now, is_paused=is_paused)
-    found: JobSchedule = plan.schedule  # type: ignore[union-attr,assignment]
+    plan = read_conf_root(root, environ={}).judge()["job/etl.hourly"]
+    see(state_of(root.parent / "home"), plan, now=now, is_paused=is_paused)
+    found: IntervalSchedule = plan.schedule  # type: ignore[union-attr,assignment]
     return found
 
 
@@ -76,10 +76,10 @@ def states(command: Command, root: Path) -> Callable[..., list[str]]:
 
 
 class TestPartitions:
-    def test_a_job_that_no_reconcile_has_seen_is_not_off_but_not_armed(self, command, root, states, airflow) -> None:
+    def test_a_job_that_no_reconcile_has_seen_is_not_off_but_not_active(self, command, root, states, airflow) -> None:
         # H14, H20
         shutil.rmtree(root.parent / "home" / "chronon_state")
-        assert states(key(4), key(4)) == ["04:00 skipped not armed: no reconcile has seen it, so it does not fire yet"]
+        assert states(key(4), key(4)) == ["04:00 skipped not active: no reconcile has seen it, so it does not fire yet"]
 
     def test_after_a_change_of_the_cron_an_interval_is_done_when_runs_cover_it_whole(
         self, root, states, airflow
@@ -168,7 +168,7 @@ class TestPartitions:
 
     def test_a_job_without_a_schedule_has_none(self, command, root) -> None:
         write_job(root, "by_hand")
-        answer = command("partitions", "job/etl.by_hand__1", "--root", root, "--start-ds", "2026-06-01")
+        answer = command("partitions", "job/etl.by_hand", "--root", root, "--start-ds", "2026-06-01")
         assert answer.code == 2 and "without a schedule" in answer.err
 
 

@@ -16,7 +16,7 @@ from tests.support.stub_server import StubServer, stub_server
 
 HEAD = "version: 1\nrunner: {kind: command, argv: ['true']}\n"
 HOURLY = HEAD + "schedule: {cron_expression: '0 0 * ? * *', start_time: 2026-01-01}\n"
-RUNS = "/api/v2/dags/job.etl.hourly__1/dagRuns"
+RUNS = "/api/v2/dags/job.etl.hourly/dagRuns"
 
 
 def write(root: Path, place: str, text: str) -> Path:
@@ -37,14 +37,14 @@ class TestCheck:
     def test_a_root_of_jobs_alone_is_good(self, command: Command, jobs: Path) -> None:
         answer = command("check", "--root", jobs)
         assert answer.code == 0
-        assert answer.out.splitlines()[0].split() == ["ok", "job/etl.hourly__1", "0", "*", "*", "*", "*"]
+        assert answer.out.splitlines()[0].split() == ["ok", "job/etl.hourly", "0", "*", "*", "*", "*"]
         assert answer.out.splitlines()[-1].startswith("1 good, 0 of them with warnings; 0 rejected")
 
     def test_jobs_stand_beside_confs(self, command: Command, root: Path) -> None:
         confs = command("check", "--root", root, "--format", "json").json
         write(root, "etl/hourly.yaml", HOURLY)
         both = command("check", "--root", root, "--format", "json").json
-        assert both.pop("job/etl.hourly__1")["dag_id"] == "job.etl.hourly__1"
+        assert both.pop("job/etl.hourly")["dag_id"] == "job.etl.hourly"
         assert both == confs
 
     def test_one_bad_file_never_touches_another(self, command: Command, jobs: Path) -> None:
@@ -58,9 +58,9 @@ class TestCheck:
         assert answer.code == 1
         found = {key: entry.get("errors", [{}])[0].get("rule") for key, entry in answer.json.items()}
         assert found == {
-            "job/etl.hourly__1": None,
-            "job/etl.shape__1": "settings",
-            "job/etl.rule__1": "H1",
+            "job/etl.hourly": None,
+            "job/etl.shape": "settings",
+            "job/etl.rule": "H1",
             "job/etl.syntax": "settings",
             "job/etl.huge": "input",
             "job/etl.binary": "input",
@@ -81,7 +81,7 @@ class TestCheck:
     ) -> None:
         write(jobs, "etl/odd.yaml", f"version: {version}\nrunner: {{argv: [run]}}\n")
         found = command("check", "--root", jobs, "--format", "json").json
-        assert found["job/etl.hourly__1"]["status"] == "ok"
+        assert found["job/etl.hourly"]["status"] == "ok"
         assert found["job/etl.odd"]["status"] == "rejected"
 
     def test_linked_folders_are_read_and_links_that_lead_back_end(
@@ -92,7 +92,7 @@ class TestCheck:
         (jobs / "jobs" / "other").symlink_to(elsewhere)
         (jobs / "jobs" / "etl" / "back").symlink_to(jobs / "jobs")
         found = command("check", "--root", jobs, "--format", "json").json
-        assert set(found) == {"job/etl.hourly__1", "job/other.linked__1"}
+        assert set(found) == {"job/etl.hourly", "job/other.linked"}
 
     def test_only_files_at_their_place_are_jobs(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/README.md", "not a job")
@@ -117,7 +117,7 @@ class TestCheck:
 
     def test_a_runner_that_cannot_be_built_is_told(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/hourly.yaml", HOURLY.replace("argv: ['true']", "argv: ['true'], nice: 5"))
-        (error,) = command("check", "--root", jobs, "--format", "json").json["job/etl.hourly__1"]["errors"]
+        (error,) = command("check", "--root", jobs, "--format", "json").json["job/etl.hourly"]["errors"]
         assert "'nice'" in error["message"]
 
     def test_warnings_are_shown(self, command: Command, jobs: Path) -> None:  # H2
@@ -136,7 +136,7 @@ class TestCheck:
 class TestExplain:
     def test_the_runs_of_a_window(self, command: Command, jobs: Path) -> None:
         span = ("--from", "2026-06-03T10:00", "--to", "2026-06-03T11:00", "--format", "json")
-        assert command("explain", "etl.hourly", "--root", jobs, *span).json["job/etl.hourly__1"]["runs"] == [
+        assert command("explain", "etl.hourly", "--root", jobs, *span).json["job/etl.hourly"]["runs"] == [
             {
                 "fire": "2026-06-03T10:00:00Z",
                 "partition_key": "2026-06-03T09:00:00Z",
@@ -164,13 +164,13 @@ class TestExplain:
         answer = command(
             "explain", "--root", jobs, "--after", after, "--now", "2026-06-03T06:30", "--format", "json"
         ).json
-        found = [run["fire"] for run in answer["job/etl.hourly__1"]["runs"]]
+        found = [run["fire"] for run in answer["job/etl.hourly"]["runs"]]
         assert found == [f"2026-06-03T{hour}:00:00Z" for hour in fires]
 
     def test_for_people(self, command: Command, jobs: Path) -> None:
         span = ("--from", "2026-06-03T10:00", "--to", "2026-06-03T11:00")
         lines = command("explain", "hourly", "--root", jobs, *span).out.splitlines()
-        assert lines[0] == "job/etl.hourly__1: cron '0 * * * *', DAG job.etl.hourly__1"
+        assert lines[0] == "job/etl.hourly: cron '0 * * * *', DAG job.etl.hourly"
         assert lines[2].split("  ")[1:] == [
             "2026-06-03T10:00:00Z",
             "2026-06-03T09:00:00Z",
@@ -222,7 +222,7 @@ class TestExplain:
         write(jobs, "etl/minutely.yaml", HEAD + minutely)
         answer = command("explain", "minutely", "--root", jobs, "--after", "none", "--now", "2026-06-03")
         assert answer.code == 2 and not answer.out
-        assert answer.err.startswith("job/etl.minutely__1: these are more than 500000 runs")
+        assert answer.err.startswith("job/etl.minutely: these are more than 500000 runs")
 
 
 class TestBranches:
@@ -235,7 +235,7 @@ class TestBranches:
         write(root, "etl/changed.yaml", HOURLY.replace("2026-01-01", "2026-02-01"))
         write(root, "etl/new.yaml", HOURLY)
         (root / "chronon.yaml").write_text("branch: try\nbase_root: ../base\n")
-        assert {*read_conf_root(root, environ={}).judge()} == {"job/etl.changed__1", "job/etl.new__1"}
+        assert {*read_conf_root(root, environ={}).judge()} == {"job/etl.changed", "job/etl.new"}
 
     def test_jobs_alone_are_a_whole_tree_and_nothing_is_none(self, jobs: Path) -> None:  # C23
         assert read_conf_root(jobs, environ={}).state is TreeState.WHOLE
@@ -248,7 +248,7 @@ class TestRun:
     def stub(self) -> Iterator[StubServer]:
         with stub_server() as running:
             started = {
-                "dag_id": "job.etl.hourly__1",
+                "dag_id": "job.etl.hourly",
                 "dag_run_id": "manual__1",
                 "run_type": "manual",
                 "state": "queued",
@@ -269,7 +269,7 @@ class TestRun:
     def test_without_a_window(self, command: Command, jobs: Path, stub: StubServer) -> None:  # H7
         address = stub.url.replace("://", "://admin:secret@")
         answer = command("run", "hourly", "--root", jobs, "--airflow", address, "--format", "json")
-        assert answer.json == {"dag_id": "job.etl.hourly__1", "run_id": "manual__1", "state": "queued"}
+        assert answer.json == {"dag_id": "job.etl.hourly", "run_id": "manual__1", "state": "queued"}
         assert stub.seen[-1][3]["conf"] == {}
 
     @pytest.mark.parametrize("half", [("--end", "2026-06-02"), ("--start", "2026-06-02")])
@@ -282,7 +282,7 @@ class TestRun:
     def test_a_dag_that_airflow_does_not_know_is_one_sentence(
         self, command: Command, jobs: Path, stub: StubServer
     ) -> None:
-        stub.reply(RUNS, (404, {"detail": "DAG with dag_id: 'job.etl.hourly__1' not found"}))
+        stub.reply(RUNS, (404, {"detail": "DAG with dag_id: 'job.etl.hourly' not found"}))
         answer = command("run", "hourly", "--root", jobs, "--airflow", stub.url.replace("://", "://a:b@"))
         assert answer.code == 2 and "not found" in answer.err and "Traceback" not in answer.err
 
@@ -304,7 +304,7 @@ class TestImportSchedule:
         assert "endTimeOffsetSeconds" in answer.err  # H2
         write(tmp_path, "etl/hourly.yaml", answer.out)
         span = ("--from", "2026-01-01", "--to", "2026-01-01T02:00", "--format", "json")
-        (run,) = command("explain", "--root", tmp_path, *span).json["job/etl.hourly__1"]["runs"]
+        (run,) = command("explain", "--root", tmp_path, *span).json["job/etl.hourly"]["runs"]
         assert (run["start"], run["end"]) == ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z")
 
     def test_it_writes_the_file_and_never_over_one(self, command: Command, tmp_path: Path) -> None:

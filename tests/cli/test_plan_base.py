@@ -158,7 +158,7 @@ def test_a_missing_root_plans_nothing_where_several_branches_are_deployed(
 ) -> None:  # C24
     state = tmp_path / "state"
     for branch in ("main", "trial"):
-        (state / "dags-folder" / branch / "copies").mkdir(parents=True)
+        (state / "dags-folder" / branch / "records").mkdir(parents=True)
     code = main([*arguments, "--root", str(tmp_path / "gone"), "--state-root", str(state)])
     assert code != 0
     assert f"cannot be told which branch {tmp_path / 'gone'} belongs to: main, trial" in capsys.readouterr().err

@@ -111,8 +111,8 @@ def test_a_root_of_jobs_alone_deploys_those_that_differ(tmp_path: Path) -> None:
     write_job(root, "new")
     (root / "chronon.yaml").write_text("branch: try\nbase_root: ../base\n")
     found = read(root)
-    assert found.problems == () and set(found.judge()) == {"job/etl.changed__1", "job/etl.new__1"}
-    assert not found.facts().holds("try--job.etl.same__1", None)
+    assert found.problems == () and set(found.judge()) == {"job/etl.changed", "job/etl.new"}
+    assert not found.facts().holds("try--job.etl.same", None)
 
 
 def test_a_job_whose_base_cannot_be_read_is_left_to_the_base(tmp_path: Path) -> None:  # C24

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from airflow_api import wait_until
 from local_airflow import HOST, AirflowNotRunning, LocalAirflow
 from sessions import end_sessions, hold_signals, processes_of, start_session, stopped_by_signals
 
 from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
 from tests.support.processes import deaf
 
 WAITS = """

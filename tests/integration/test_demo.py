@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from airflow_api import wait_until
 from local_airflow import HOST, MARK
 from sessions import end_processes, processes_marked
 
 from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
 from tests.support.processes import deaf
 from tests.support.shop_runs import DEMO_CONFS
 

@@ -9,7 +9,7 @@ import pytest
 from airflow_chronon.airflow_api.errors import LoginFailed
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.reconcile import gather
 from airflow_chronon.reconcile.gather import Place
@@ -23,7 +23,7 @@ def test_two_branches_that_write_one_table_are_named(tmp_path: Path, monkeypatch
     monkeypatch.setattr(gather, "open_branches", open_branches)
     other = plan_of(staging_query("t.s.one__1"))
     there = open_state(str(tmp_path), deployment=Deployment("try", "dags-folder"))
-    there.update_journal([journal_entry(other, manifest_of(other), None, Seen(NOW))])
+    there.write_record(record_after(other, manifest_of(other), None, now=NOW))
     here = Deployment("main", "dags-folder")
     place = Place(
         tree(conf("t.s.one__1"), conf("t.s.two__1")),

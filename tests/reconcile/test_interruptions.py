@@ -24,24 +24,22 @@ def id_of(name: str, branch: str) -> str:
 def story(world: World) -> None:
     """Some deployed and run; one superseded, one gone, one changed in place."""
     world.deploy(*(conf(f"t.s.{name}") for name in ("a__1", "b__1", "c__1")))
-    world.pending_ranges()
+    world.converge()
     for name in ("a__1", "b__1", "c__1"):
         world.fire(id_of(name, "main"), state="success")
     world.deploy(conf("t.s.a__2"), conf("t.s.c__1", schedule="0 7 * * *"))
 
 
 def end_state(world: World) -> tuple[object, ...]:
-    state = world.state()
     histories = {name: world.history(id_of(name, "main")) for name in NAMES}
-    manifests = {dag_id: state.read_manifest(dag_id) for dag_id in state.manifests()}
-    return set(world.airflow.dag_records), manifests, state.tombstones(), histories, world.firing
+    return set(world.airflow.dag_records), world.records(), histories, world.firing
 
 
 @pytest.mark.parametrize("number", range(40))
 def test_a_reconciler_killed_at_any_step_is_made_good_by_the_next(number: int) -> None:
     undisturbed = World()
     story(undisturbed)
-    undisturbed.pending_ranges()
+    undisturbed.converge()
 
     world = World()
     story(world)
@@ -51,19 +49,19 @@ def test_a_reconciler_killed_at_any_step_is_made_good_by_the_next(number: int) -
             world.parse()
             world.reconcile()
     calm()
-    world.pending_ranges()
+    world.converge()
     assert end_state(world) == end_state(undisturbed)
 
 
 @pytest.mark.parametrize("taken_back", [False, True])
 @pytest.mark.parametrize("number", range(10))
-def test_a_conf_changed_in_place_has_its_own_copy_wherever_the_reconciler_is_killed(
+def test_a_conf_changed_in_place_has_its_own_record_wherever_the_reconciler_is_killed(
     number: int, taken_back: bool
 ) -> None:  # C23, C28
     before, after = (conf("t.s.a__1", schedule=f"0 {hour} * * *") for hour in (2, 7))
     world = World()
     world.deploy(before)
-    world.pending_ranges()
+    world.converge()
     world.deploy(after)
     world.parse()
     calm = world.kill_at(number)
@@ -71,14 +69,14 @@ def test_a_conf_changed_in_place_has_its_own_copy_wherever_the_reconciler_is_kil
         world.reconcile()
     calm()
     world.deploy(before if taken_back else after)
-    world.pending_ranges()
+    world.converge()
     (plan,) = world.trees["main"].facts().plans.values()
-    assert world.state().read_manifest(plan.dag_id) == manifest_of(plan)
+    assert world.records()[plan.dag_id].manifest == manifest_of(plan)
 
 
 @settings(max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
 class Deployments(RuleBasedStateMachine):
-    """Two branches whose trees change, break and vanish, while the reconciler of each is killed at random moments."""
+    """Two branches whose trees change and break, and whose confs go, while the reconciler of each is killed at random moments."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,16 +142,16 @@ class Deployments(RuleBasedStateMachine):
         for _ in range(2):
             for branch in BRANCHES:
                 self.world.parse()
-                self.world.pending_ranges(branch)
+                self.world.converge(branch)
         for branch in BRANCHES:
             facts = self.world.trees[branch].facts()
             assert self.world.firing >= set(facts.plans)
             had = {id_of(name, branch) for name in self.broken[branch]}
             assert self.world.live(branch) <= set(facts.plans) | had
             assert self.world.live(branch) >= set(facts.plans)
-            state = self.world.state(branch)
-            assert state.tombstones() == {}
-            assert all(state.read_manifest(dag_id) == manifest_of(plan) for dag_id, plan in facts.plans.items())
+            records = self.world.records(branch)
+            assert not self.world.retiring(branch)
+            assert all(records[dag_id].manifest == manifest_of(plan) for dag_id, plan in facts.plans.items())
 
     @invariant()
     def no_history_is_lost(self) -> None:

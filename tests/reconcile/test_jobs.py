@@ -1,9 +1,8 @@
-"""The reconciler and jobs: arming, pauses, version bumps, flips, retirements (H8, H13 to H16, C23)."""
+"""The reconciler and jobs: activation, pauses, edits, flips, retirements (H8, H13 to H16, C23)."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 
 import pytest
 
@@ -12,16 +11,16 @@ from airflow_chronon.core.calendar.instants import HOUR, MINUTE, iso
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Report, Unpause
-from airflow_chronon.core.plan.history import JournalEntry, as_seen, entry_from_json, entry_to_json
+from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.errors import Fault
 from tests.support.confs import at
 from tests.support.world import NOW, Killed, World, conf, go_on, job
 
-ID, NEXT = "job.etl.hourly__1", "job.etl.hourly__2"
+ID = "job.etl.hourly"
 
 
-def entry(world: World, dag_id: str = ID) -> JournalEntry:
-    return world.state().journal()[dag_id]
+def entry(world: World, dag_id: str = ID) -> DeploymentRecord:
+    return world.records()[dag_id]
 
 
 def ran(world: World, fire: int, *, dag_id: str = ID, kind: str = "scheduled", state: str = "success") -> None:
@@ -44,23 +43,23 @@ def later(world: World, seconds: int, *confs: object, **settings: object) -> Non
 def deployed(**schedule: object) -> World:
     world = World()
     world.deploy(job(**schedule))  # type: ignore[arg-type]
-    world.pending_ranges()
+    world.converge()
     return world
 
 
-class TestArming:
-    def test_a_job_is_armed_when_it_is_first_seen(self) -> None:
+class TestActivation:
+    def test_a_job_is_active_since_it_was_first_seen(self) -> None:
         # H14
         world = deployed()
         assert (entry(world).active_since, entry(world).begins, entry(world).first_seen) == (NOW, NOW, NOW)
 
-    def test_a_conf_is_not(self) -> None:
+    def test_a_conf_needs_none(self) -> None:
         world = World()
         world.deploy(conf("t.a__1"))
-        world.pending_ranges()
+        world.converge()
         assert entry(world, "staging_query.t.a__1").active_since is None
 
-    def test_it_is_armed_anew_when_it_is_seen_to_be_on_again(self) -> None:
+    def test_it_is_active_anew_since_it_was_seen_to_be_on_again(self) -> None:
         # H14
         world = deployed()
         later(world, HOUR, job(enabled=False))
@@ -70,21 +69,21 @@ class TestArming:
         assert entry(world).active_since == NOW + 3 * HOUR
         assert [revision.fires for revision in entry(world).revisions] == [True, False, True]
 
-    def test_a_schedule_that_a_job_gets_later_is_armed_then(self) -> None:
+    def test_a_schedule_that_a_job_gets_later_is_active_from_then_on(self) -> None:
         world = deployed(cron=None)
         later(world, HOUR, job())
         assert entry(world).active_since == NOW + HOUR
 
-    def test_nothing_else_arms_it(self) -> None:
+    def test_nothing_else_changes_that(self) -> None:
         world = deployed()
         later(world, HOUR, job(cron="5 * * * *", max_active_runs=2))
         assert entry(world).active_since == NOW
         assert len(entry(world).revisions) == 2
 
-    def test_the_journal_survives_being_written_and_read(self) -> None:
+    def test_its_record_survives_being_written_and_read(self) -> None:
         world = deployed()
         later(world, HOUR, job(enabled=False))
-        assert entry_from_json(entry_to_json(entry(world))) == entry(world)
+        assert DeploymentRecord.from_json(entry(world).to_json(), dag_id=ID) == entry(world)
 
     def test_an_unchanged_tree_changes_nothing(self) -> None:
         world = deployed()
@@ -107,7 +106,7 @@ class TestPauses:
         assert not [action for action in plan.actions if isinstance(action, Unpause)]
         assert any(isinstance(action, Report) and action.conf == ID for action in plan.actions)
 
-    def test_the_journal_has_the_pause_and_its_end(self) -> None:
+    def test_its_record_has_the_pause_and_its_end(self) -> None:
         # H20
         world = self.paused()
         assert [revision.is_paused for revision in entry(world).revisions] == [False, True]
@@ -128,38 +127,59 @@ class TestPauses:
         assert len(world.airflow.run_records) == 11
 
 
-class TestAVersionBump:
-    def test_goes_on_after_the_old_versions_last_fire(self) -> None:
-        # H8: the old one last fired at 01:00, the new one is seen at 02:20
+class TestAnEditOfTheVersion:
+    """A job is one thing that is edited: it keeps its DAG, its history, its pause and its place (H21)."""
+
+    def test_keeps_the_dag_its_runs_and_since_when_it_counts(self) -> None:
         world = deployed()
         ran(world, NOW + HOUR)
         later(world, 2 * HOUR + 20 * MINUTE, job(version=2))
-        found = entry(world, NEXT)
-        assert (found.active_since, found.begins) == (NOW + HOUR, NOW + HOUR)
-        schedule = as_seen(world.trees["main"].facts().plans[NEXT].schedule, found)  # type: ignore[union-attr,arg-type]
-        following = schedule.next_run(None, world.now)
-        assert following is not None and following.fire == NOW + 2 * HOUR
+        assert world.live() == {ID} and world.reconcile().plan.is_settled
+        assert "version:2" in world.airflow.dag_records[ID].tags
+        assert len(world.history(ID)) == 1 and not world.state().archives(ID)
+        assert (entry(world).active_since, len(entry(world).revisions)) == (NOW, 1)
 
-    def test_of_a_job_that_never_ran_goes_on_from_when_it_was_armed(self) -> None:
+    def test_goes_on_after_its_last_interval(self) -> None:
+        # H8: it last fired at 01:00, and the edit is seen at 03:20
         world = deployed()
-        later(world, 2 * HOUR, job(version=2))
-        assert entry(world, NEXT).active_since == NOW
+        ran(world, NOW + HOUR)
+        later(world, 3 * HOUR + 20 * MINUTE, job(version=2))
+        following = world.airflow.jobs[ID].next_run(NOW + HOUR, world.now)
+        assert following is not None and following.fire == NOW + 3 * HOUR
 
-    def test_of_a_job_that_was_off_is_a_new_job(self) -> None:
-        world = deployed()
+    def test_keeps_its_place_in_catch_up(self) -> None:
+        # H9: the start is five months ago, and the old version got as far as 01:00
+        start = {"start_time": "2026-01-01T00:00Z", "catchup": True}
+        world = deployed(**start)
+        ran(world, NOW + HOUR)
+        later(world, 3 * HOUR + 20 * MINUTE, job(version=2, **start))
+        fires = [run.fire for run in world.airflow.jobs[ID].missed(NOW + HOUR, world.now)]
+        assert fires == [NOW + 2 * HOUR, NOW + 3 * HOUR]
+
+    def test_that_switches_catch_up_on_too_replays_what_was_missed(self) -> None:
+        # H13
+        world = deployed(start_time="2026-06-09T20:00Z")
         ran(world, NOW)
-        later(world, HOUR, job(enabled=False))
-        later(world, HOUR, job(version=2))
-        assert (entry(world, NEXT).active_since, entry(world, NEXT).begins) == (NOW + 2 * HOUR, NOW + 2 * HOUR)
+        later(world, MINUTE, job(version=2, start_time="2026-06-09T20:00Z", catchup=True))
+        replayed = [run.partition_key for run in world.airflow.run_records if run.run_type != "scheduled"]
+        assert replayed == [iso(NOW - hours * HOUR) for hours in (4, 3, 2)]
 
-    def test_after_the_old_one_was_retired_is_a_new_job(self) -> None:
+    def test_unpauses_nothing(self) -> None:
+        # H14
+        world = deployed()
+        world.airflow.set_paused(ID, paused=True)
+        later(world, 2 * HOUR)
+        later(world, HOUR, job(version=2))
+        assert world.airflow.dag_records[ID].is_paused and entry(world).now.is_paused
+
+    def test_after_a_retirement_is_a_new_job(self) -> None:
         # H16
         world = deployed()
         ran(world, NOW)
         world.deploy(job("other"))
-        world.pending_ranges()
+        world.converge()
         later(world, HOUR, job("other"), job(version=2))
-        assert entry(world, NEXT).active_since == world.now
+        assert entry(world).active_since == world.now
 
 
 class TestASchedule:
@@ -175,7 +195,7 @@ class TestASchedule:
         later(world, MINUTE, job(**schedule))  # type: ignore[arg-type]
         return world
 
-    def test_with_catch_up_owes_what_was_missed_since_its_start(self) -> None:
+    def test_with_catch_up_replays_what_was_missed_since_its_start(self) -> None:
         # H13: as if catch-up had been switched on in between
         world = self.again(start_time=self.START, catchup=True)
         go_on(world)
@@ -200,10 +220,6 @@ class TestABrokenFile:
         later(world, HOUR, *mended)
         return world
 
-    def test_that_is_mended_as_a_new_version_goes_on_after_the_old_ones_last_fire(self) -> None:
-        found = entry(self.broken(job(version=2)), NEXT)
-        assert (found.active_since, found.begins, found.goes_on_after) == (NOW + HOUR, NOW + HOUR, NOW + HOUR)
-
     def test_that_is_mended_was_an_outage_and_no_pause(self) -> None:
         # H8: the newest interval that ended meanwhile is made up
         world = self.broken(job())
@@ -215,7 +231,7 @@ class TestABrokenFile:
         world = self.broken(job(enabled=False))
         later(world, HOUR, self.BAD)
         later(world, HOUR, job(version=2))
-        assert entry(world, NEXT).active_since == world.now
+        assert entry(world).active_since == world.now
 
     def test_stays_paused_if_it_was(self) -> None:
         # H14, C25
@@ -231,7 +247,7 @@ class TestABrokenFile:
     def test_fires_no_more_until_it_is_good_again(self) -> None:
         world = self.broken()
         assert not entry(world).now.fires
-        assert entry_from_json(entry_to_json(entry(world))) == entry(world)
+        assert DeploymentRecord.from_json(entry(world).to_json(), dag_id=ID) == entry(world)
 
 
 class TestRetirement:
@@ -241,8 +257,8 @@ class TestRetirement:
         world.parse()
         world.fire(ID)
         world.deploy(job("other"))
-        world.pending_ranges()
-        assert world.live() == {"job.etl.other__1"}
+        world.converge()
+        assert world.live() == {"job.etl.other"}
         assert world.history(ID) == {"scheduled__1"}
         assert "jobs/etl/hourly.yaml" in str(world.state().read_archive(world.state().archives(ID)[0]))
 
@@ -251,17 +267,17 @@ class TestRetirement:
         world = deployed()
         bad = RejectedConf("job/etl.hourly", "jobs/etl/hourly.yaml", (Fault("settings", "", "it is not YAML"),))
         world.deploy(job("other"), bad)
-        world.pending_ranges()
+        world.converge()
         assert ID in world.live()
 
     def test_deleted_and_created_again_it_forgets(self) -> None:
         # H16
         world = deployed()
         world.deploy(job("other"))
-        world.pending_ranges()
+        world.converge()
         later(world, 5 * HOUR, job("other"), job())
         assert (entry(world).active_since, entry(world).begins) == (world.now, world.now)
-        assert entry(world).gone is None
+        assert entry(world).retirement is None
 
     def test_back_before_it_was_deleted_it_goes_on(self) -> None:
         world = deployed()
@@ -312,7 +328,7 @@ class TestAFlipToCatchUp:
         world = World()
         schedule = {"cron": "0 9 * * 1-5", "start_time": "2026-06-01T00:00Z"}
         world.deploy(job(**schedule))  # type: ignore[arg-type]
-        world.pending_ranges()
+        world.converge()
         start = at("2026-06-08 09:00")
         record = RunRecord(ID, "s", "scheduled", "success", iso(start), start, run_after=at("2026-06-09 09:00"))
         world.airflow.run_records.append(record)
@@ -328,10 +344,10 @@ def test_two_branches_with_one_job_do_not_meet() -> None:
     # C24: a job has no table that both could write
     world = deployed()
     world.deploy(job(), branch="try")
-    world.pending_ranges("try")
-    assert world.live("try") == {"try--job.etl.hourly__1"}
+    world.converge("try")
+    assert world.live("try") == {"try--job.etl.hourly"}
     assert not world.reconcile("try").plan.findings
-    assert replace(entry(world), dag_id="").table == ""
+    assert entry(world).manifest.table == ""
 
 
 @pytest.mark.parametrize("number", range(12))
@@ -340,9 +356,9 @@ def test_a_job_that_is_back_after_its_retirement_is_new_whenever_the_reconciler_
 ) -> None:  # H8, H16
     world, kept = World(), conf("t.s.kept__1")
     world.deploy(kept, job())
-    world.pending_ranges()
+    world.converge()
     world.deploy(kept)
-    world.pending_ranges()
+    world.converge()
     assert ID not in world.airflow.dag_records
     world.now += 5 * HOUR
     world.deploy(kept, job())
@@ -351,5 +367,5 @@ def test_a_job_that_is_back_after_its_retirement_is_new_whenever_the_reconciler_
     with contextlib.suppress(Killed):
         world.reconcile()
     calm()
-    world.pending_ranges()
+    world.converge()
     assert (entry(world).first_seen, entry(world).active_since) == (NOW + 5 * HOUR, NOW + 5 * HOUR)

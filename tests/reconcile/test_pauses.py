@@ -55,5 +55,5 @@ def test_a_paused_dag_that_is_to_go_is_unpaused_for_its_last_runs() -> None:
     world.fire(ID)
     world.airflow.set_paused(ID, paused=True)
     world.deploy(TWO)
-    world.pending_ranges()
+    world.converge()
     assert ID not in world.airflow.dag_records

@@ -10,7 +10,7 @@ import pytest
 from airflow_chronon.airflow_api.records import BackfillRecord, RunRecord
 from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow
 from tests.support.confs import at
-from tests.support.world import Killed, World, conf, go_on
+from tests.support.world import NOW, Killed, World, conf, go_on
 
 ID = "staging_query.t.s.hourly__1"
 HOURLY = conf("t.s.hourly__1", schedule="0 * * * *", interval="1h")
@@ -22,7 +22,7 @@ def flipped(*, ran: tuple[int, ...], **settings: object) -> World:
     """An hourly conf whose partitions ``ran`` (hours after the start) have scheduled runs, and which now catches up."""
     world = World()
     world.deploy(HOURLY, **SINCE)
-    world.pending_ranges()
+    world.converge()
     for hour in ran:
         start = START + hour * HOUR
         key = world.trees["main"].facts().plans[ID].spec.label(start)
@@ -51,7 +51,7 @@ def test_neighbours_run_as_one_backfill_and_single_ones_by_their_key() -> None:
     assert replayed(world) == [0, 1, 2, 4]
     go_on(world)
     assert replayed(world) == [0, 1, 2, 4, 6, 7, 8, 9, 10]
-    assert world.state().journal()[ID].pending is None
+    assert world.records()[ID].pending is None
 
 
 def test_the_cap_and_the_skip_date_hold_over_all_reconciles() -> None:  # H10, H11
@@ -93,7 +93,7 @@ def test_what_a_run_wrote_under_the_schedule_before_is_told_by_its_own_interval(
 ) -> None:  # C28, H13
     world, start = World(), at("2026-05-25")
     world.deploy(conf("t.s.day__1", schedule=before), start_date="2026-05-25")
-    world.pending_ranges()
+    world.converge()
     for first, last in ran:
         window = TimeWindow(at(first), at(last) + DAY)
         record = RunRecord(DAILY_ID, f"scheduled__{last}", "scheduled", "success", last, at(last), window=window)
@@ -113,7 +113,7 @@ def test_dags_that_another_bundle_has_taken_over_get_no_replays() -> None:  # C2
     assert replayed(world) == []
 
 
-def test_nothing_is_owed_without_a_flip() -> None:
+def test_nothing_is_pending_without_a_flip() -> None:
     world = flipped(ran=(11,))
     go_on(world)
     before = len(world.airflow.run_records)
@@ -127,7 +127,7 @@ def test_a_backfill_that_someone_else_started_is_waited_for() -> None:
     world.airflow.create_backfill = lambda request: pytest.fail("a second one")  # type: ignore[assignment, method-assign]
     world.airflow.backfill_records.append(BackfillRecord(1, ID, 0, 0))
     assert world.reconcile().is_good
-    assert world.state().journal()[ID].pending is not None
+    assert world.records()[ID].pending is not None
 
 
 @pytest.mark.parametrize("number", range(14))
@@ -148,7 +148,7 @@ def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those
     confs = [conf(f"t.s.c{number}__1") for number in range(size)]
     world = World()
     world.deploy(*confs)
-    world.pending_ranges()
+    world.converge()
     world.deploy(*confs[gone:])
     world.parse()
     world.airflow.calls.clear()
@@ -158,3 +158,16 @@ def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those
     world.airflow.calls.clear()
     world.reconcile()
     assert len(world.airflow.calls) == 4 + 5 * gone  # the same again, a last look at the DAG, and its delete
+
+
+def test_a_conf_that_is_back_after_its_retirement_leaves_everything_to_its_timetable() -> None:  # H16
+    world, other = World(), conf("t.s.other__1")
+    world.deploy(HOURLY, other, **SINCE)
+    world.converge()
+    world.deploy(other)
+    world.converge()
+    world.deploy(HOURLY, other, **SINCE, catchup=True)
+    world.parse()
+    world.airflow.run_records.append(RunRecord(ID, "scheduled__x", "scheduled", "success", None, NOW - 2 * HOUR))
+    go_on(world)
+    assert replayed(world) == []

@@ -29,12 +29,12 @@ def test_a_conf_that_is_gone_is_drained_archived_and_deleted() -> None:  # C23, 
     assert WaitForRuns(ID, 1) in first.plan.actions
     assert ID in world.live()  # the loader keeps it for its run
     assert world.fire(ID) is None  # and it fires no more
-    world.pending_ranges()
+    world.converge()
     assert ID not in world.airflow.dag_records
     (name,) = world.state().archives(ID)
     lines = world.state().read_archive(name)
     assert lines is not None
-    assert [line["kind"] for line in lines] == ["retirement", "conf", "journal", "run", "task_instance", "end"]
+    assert [line["kind"] for line in lines] == ["retirement", "conf", "record", "run", "task_instance", "end"]
     assert lines[0]["by"] == "a test" and "gone from the tree" in lines[0]["why"]
     assert lines[1]["document"] == ONE.raw
     assert (lines[3]["run_id"], lines[3]["note"]) == (run.run_id, "note 1")
@@ -46,7 +46,7 @@ def test_a_version_bump_retires_the_old_dag_at_the_next_reconcile() -> None:  # 
     world.parse()
     world.reconcile()
     assert world.firing == {"staging_query.t.s.one__2"}
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {"staging_query.t.s.one__2"}
     assert "superseded by staging_query.t.s.one__2" in str(world.state().read_archive(world.state().archives(ID)[0]))
 
@@ -54,7 +54,7 @@ def test_a_version_bump_retires_the_old_dag_at_the_next_reconcile() -> None:  # 
 def test_a_version_bump_of_every_conf_is_no_damaged_checkout() -> None:
     world = deployed(*(conf(f"t.s.c{number}__1") for number in range(8)))
     world.deploy(*(conf(f"t.s.c{number}__2") for number in range(8)))
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__2" for number in range(8)}
 
 
@@ -68,7 +68,7 @@ def test_an_empty_or_unreadable_tree_retires_nothing_and_says_what_would_go(stat
         assert not done.is_good
         (hold,) = [action for action in done.plan.actions if isinstance(action, Hold)]
         assert ID in hold.dag_ids
-    assert ID in world.live() and world.state().tombstones() == {}
+    assert ID in world.live() and not world.retiring()
 
 
 def test_jobs_beside_confs_that_are_all_gone_make_no_sound_tree() -> None:  # C23, case 29
@@ -79,14 +79,14 @@ def test_jobs_beside_confs_that_are_all_gone_make_no_sound_tree() -> None:  # C2
         world.parse()
         done = world.reconcile()
         assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [3]
-    assert set(world.airflow.dag_records) == before and world.state().tombstones() == {}
+    assert set(world.airflow.dag_records) == before and not world.retiring()
 
 
 def test_a_job_that_is_gone_from_a_tree_of_jobs_is_retired() -> None:  # C23
     world = deployed(job(), job("other"))
     world.deploy(job())
-    world.pending_ranges()
-    assert set(world.airflow.dag_records) == {"job.etl.hourly__1"}
+    world.converge()
+    assert set(world.airflow.dag_records) == {"job.etl.hourly"}
 
 
 @pytest.mark.parametrize("left", [(), (job(),)])
@@ -98,7 +98,7 @@ def test_an_empty_tree_is_retired_once_someone_confirms_it(left: tuple[Job, ...]
     for _ in range(4):
         world.parse()
         world.reconcile()  # the later steps need no confirmation of their own
-    assert set(world.airflow.dag_records) == {"job.etl.hourly__1" for _ in left}
+    assert set(world.airflow.dag_records) == {"job.etl.hourly" for _ in left}
 
 
 def test_an_unreadable_tree_cannot_be_confirmed() -> None:
@@ -106,7 +106,7 @@ def test_an_unreadable_tree_cannot_be_confirmed() -> None:
     world.trees["main"] = tree(state=TreeState.UNREADABLE)
     world.parse()
     assert not world.reconcile(confirmed=True).is_good
-    assert world.state().tombstones() == {}
+    assert not world.retiring()
 
 
 def test_a_tree_that_lost_more_than_a_third_waits_for_a_word() -> None:  # case 29
@@ -117,7 +117,7 @@ def test_a_tree_that_lost_more_than_a_third_waits_for_a_word() -> None:  # case 
     done = world.reconcile()
     assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [5]
     world.deploy(*confs[4:])  # a third exactly is not more than a third
-    world.pending_ranges()
+    world.converge()
     assert len(world.airflow.dag_records) == 8
 
 
@@ -141,7 +141,7 @@ def test_a_bad_conf_counts_as_present(bad: Conf | RejectedConf) -> None:  # C23
     for _ in range(4):
         world.parse()
         world.reconcile()
-    assert ID in world.airflow.dag_records and ID not in world.state().tombstones()
+    assert ID in world.airflow.dag_records and ID not in world.retiring()
 
 
 def test_a_broken_conf_keeps_its_runs_going_but_fires_no_more() -> None:
@@ -159,20 +159,20 @@ def test_a_conf_that_comes_back_while_it_drains_goes_on() -> None:
     world.parse()
     world.reconcile()
     world.deploy(ONE, TWO)
-    world.pending_ranges()
-    assert world.fire(ID) is not None and world.state().tombstones() == {}
+    world.converge()
+    assert world.fire(ID) is not None and not world.retiring()
 
 
 def test_a_conf_that_comes_back_after_it_was_deleted_starts_anew() -> None:  # case 32, H16
     world = deployed(ONE, TWO)
-    first = world.state().journal()[ID].first_seen
+    first = world.records()[ID].first_seen
     world.deploy(TWO)
-    world.pending_ranges()
+    world.converge()
     world.now += 3600
     world.deploy(ONE, TWO)
-    world.pending_ranges()
-    entry = world.state().journal()[ID]
-    assert entry.first_seen == first + 3600 and entry.gone is None
+    world.converge()
+    entry = world.records()[ID]
+    assert entry.first_seen == first + 3600 and entry.retirement is None
     assert ID in world.live()
 
 
@@ -190,8 +190,8 @@ def test_a_delete_that_airflow_refuses_is_left_for_the_next_time(monkeypatch: py
             done = world.reconcile()
         assert [type(action) for action, _ in done.outcome.left] == [Delete]
         assert done.is_good  # nothing is wrong
-        assert ID in world.state().tombstones()
-    world.pending_ranges()
+        assert ID in world.retiring()
+    world.converge()
     assert ID not in world.airflow.dag_records
 
 
@@ -199,7 +199,7 @@ def test_a_dag_that_a_file_still_produces_is_not_deleted() -> None:  # case 32
     world = deployed(ONE, TWO)
     world.deploy(TWO)
     world.parse()
-    world.reconcile()  # archived, its copy dropped
+    world.reconcile()  # archived
     for _ in range(3):
         world.reconcile()  # Airflow has parsed nothing since
         assert ID in world.airflow.dag_records
@@ -232,7 +232,7 @@ def test_a_run_that_begins_after_the_archive_is_archived_too() -> None:
     world.firing.add(ID)  # someone triggers it by hand at the last moment
     late = world.fire(ID, state="success")
     assert late is not None
-    world.pending_ranges()
+    world.converge()
     assert late.run_id in world.history(ID) and ID not in world.airflow.dag_records
 
 
@@ -283,11 +283,11 @@ def test_a_broken_conf_is_reported_and_remembered_as_switched_off() -> None:  # 
     done = world.reconcile()
     (told,) = (action for action in done.plan.actions if isinstance(action, Report))
     assert "fires no more until it is mended" in told.fault.message and done.is_good
-    assert not world.state().journal()[ID].now.enabled
+    assert not world.records()[ID].now.enabled
     world.now += 3600
     world.deploy(ONE, TWO)
-    world.pending_ranges()
-    assert [revision.enabled for revision in world.state().journal()[ID].revisions] == [True, False, True]
+    world.converge()
+    assert [revision.enabled for revision in world.records()[ID].revisions] == [True, False, True]
 
 
 def test_runs_are_stopped_when_the_settings_say_so() -> None:
@@ -303,12 +303,12 @@ def test_runs_are_stopped_when_the_settings_say_so() -> None:
     assert stopped.note is not None and stopped.note.startswith("note 1\nStopped by a test")
 
 
-def test_a_dag_without_copy_cannot_finish_so_its_runs_are_stopped() -> None:
+def test_a_dag_without_a_record_cannot_finish_so_its_runs_are_stopped() -> None:
     world = deployed(ONE, TWO)
     world.fire(ID)
     world.files.contents.clear()  # the state folder was lost
     world.deploy(TWO)
-    world.pending_ranges()
+    world.converge()
     assert ID not in world.airflow.dag_records and world.history(ID) == {"scheduled__1"}
 
 
@@ -327,7 +327,7 @@ def test_a_failed_step_stops_further_retiring(monkeypatch: pytest.MonkeyPatch) -
     done = world.reconcile()
     assert not done.is_good and len(done.outcome.failed) == 1
     assert world.state().archives("staging_query.t.s.two__1") == ()
-    assert world.state().manifests() >= {ID, "staging_query.t.s.two__1"}
+    assert all(world.records()[each].keeps_dag for each in (ID, "staging_query.t.s.two__1"))
 
 
 def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
@@ -339,29 +339,29 @@ def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
         done = world.reconcile()
         assert [finding.fault.rule for finding in done.plan.findings] == ["C22"]
     world.deploy(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
-    world.pending_ranges()
+    world.converge()
 
 
 def test_a_grid_may_change_before_anything_was_written() -> None:  # C22
     world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
     world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
-    world.pending_ranges()
-    assert world.state().journal()[ID].grid == "1h"
+    world.converge()
+    assert world.records()[ID].grid == "1h"
 
 
 def test_a_changed_schedule_on_the_same_grid_is_fine() -> None:  # C22
     world = deployed(conf("t.s.one__1", schedule="0 2 * * *"))
     world.now += 600
     world.deploy(conf("t.s.one__1", schedule="0 3 * * *"))
-    world.pending_ranges()
-    assert [revision.since - at("2026-06-10") for revision in world.state().journal()[ID].revisions] == [0, 600]
+    world.converge()
+    assert [revision.since - at("2026-06-10") for revision in world.records()[ID].revisions] == [0, 600]
 
 
 def test_a_rename_retires_the_old_name_and_starts_the_new_one() -> None:
     world = deployed(ONE, TWO)
     world.fire(ID)
     world.deploy(conf("t.s.uno__1"), TWO)
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {"staging_query.t.s.uno__1", "staging_query.t.s.two__1"}
     assert world.history(ID) == {"scheduled__1"}
 
@@ -371,7 +371,7 @@ def test_of_two_types_with_one_name_only_the_one_that_is_gone_goes() -> None:  #
     world = deployed(ONE, other)
     assert set(world.airflow.dag_records) == {ID, "group_by.t.s.one__1"}
     world.deploy(other)
-    world.pending_ranges()
+    world.converge()
     assert set(world.airflow.dag_records) == {"group_by.t.s.one__1"}
 
 
@@ -392,5 +392,4 @@ def test_a_conf_that_airflow_never_saw_leaves_no_trace() -> None:
     world.deploy(ONE)
     world.reconcile()
     world.reconcile()
-    assert world.state().manifests() == {ID} and world.state().tombstones() == {}
-    assert world.state().journal()["staging_query.t.s.two__1"].gone is not None
+    assert set(world.records()) == {ID}

@@ -23,6 +23,13 @@ def test_what_is_not_there_is_none_and_removing_it_does_nothing(files: StateFile
     files.remove("a/b.json")
 
 
+def test_many_are_read_at_once_and_what_is_not_there_is_left_out(files: StateFiles) -> None:
+    files.write("a/b.json", b"one")
+    files.write("a/c.json", b"two")
+    assert files.read_many(["a/b.json", "a/nobody.json", "a/c.json"]) == {"a/b.json": b"one", "a/c.json": b"two"}
+    assert files.read_many([]) == {}
+
+
 def test_what_is_removed_is_gone(files: StateFiles) -> None:
     files.write("a/b.json", b"one")
     files.write("a/c.json", b"two")

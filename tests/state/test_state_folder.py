@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from airflow_chronon.core.calendar.instants import TimeWindow
-from airflow_chronon.core.plan.facts import Deployment, Tombstone
-from airflow_chronon.core.plan.history import PendingBackfill, Seen, journal_entry
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.plan.facts import Deployment
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of, plan_of_manifest
+from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill, Retirement
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.state.files import StateError, StateFiles
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
@@ -50,9 +52,10 @@ SETTINGS = Settings.model_validate(
 
 
 @pytest.mark.parametrize("document", PLANS)
-def test_a_copy_gives_the_same_runs_waits_and_settings_as_the_conf(document: dict[str, object]) -> None:
+def test_a_manifest_gives_the_same_runs_waits_and_settings_as_the_conf(document: dict[str, object]) -> None:
     plan = plan_of(document, settings=SETTINGS)
     again = plan_of_manifest(manifest_of(plan))
+    assert isinstance(again, ConfPlan)
     assert (again.schedule, again.spec) == (plan.schedule, plan.spec)
     window = TimeWindow(at("2026-06-01 01:00"), at("2026-06-02 01:00"))
     for mode in plan.schedule.all_modes:
@@ -62,37 +65,48 @@ def test_a_copy_gives_the_same_runs_waits_and_settings_as_the_conf(document: dic
     assert set(again.tags) == {*plan.tags, OFF_TAG}
 
 
+def record_of(name: str = "t.s.x__1") -> DeploymentRecord:
+    plan = plan_of(staging_query(name), settings=SETTINGS)
+    return record_after(plan, manifest_of(plan), None, now=NOW)
+
+
 @pytest.mark.parametrize("document", PLANS)
-def test_a_copy_comes_back_from_the_folder_as_it_was(files: StateFiles, document: dict[str, object]) -> None:
-    state, manifest = StateFolder(files, "b/main/"), manifest_of(plan_of(document, settings=SETTINGS))
-    state.write_manifest(manifest)
-    assert state.manifests() == {manifest.dag_id}
-    assert (
-        state.read_manifest(manifest.dag_id) == manifest
-        and manifest.digest == manifest_of(plan_of(document, settings=SETTINGS)).digest
+def test_a_record_comes_back_from_the_folder_as_it_was(files: StateFiles, document: dict[str, object]) -> None:
+    state, plan = StateFolder(files, "b/main/"), plan_of(document, settings=SETTINGS)
+    record = replace(
+        record_after(plan, manifest_of(plan), None, now=NOW),
+        pending=PendingBackfill(NOW, 5),
+        retirement=Retirement(NOW, "gone", "someone", confirmed=True, archive="x"),
     )
-    state.remove_manifest(manifest.dag_id)
-    assert state.manifests() == frozenset() and state.read_manifest(manifest.dag_id) is None
+    state.write_record(record)
+    assert state.dag_ids() == {plan.dag_id} and state.read_record(plan.dag_id) == record
+    manifest = state.read_records().found[plan.dag_id].manifest
+    assert manifest is not None and manifest.digest == manifest_of(plan).digest
+    state.remove_record(plan.dag_id)
+    assert state.dag_ids() == frozenset() and state.read_record(plan.dag_id) is None
 
 
-def test_the_journal_keeps_entries_that_are_not_updated(files: StateFiles) -> None:
-    state = StateFolder(files)
-    plans = [plan_of(staging_query(f"t.s.{name}__1"), settings=SETTINGS) for name in "ab"]
-    first, second = (journal_entry(plan, manifest_of(plan), None, Seen(NOW)) for plan in plans)
-    state.update_journal([first])
-    state.update_journal([replace(second, pending=PendingBackfill(NOW, 5), gone=7)])
-    assert state.journal() == {
-        first.dag_id: first,
-        second.dag_id: replace(second, pending=PendingBackfill(NOW, 5), gone=7),
-    }
+def test_the_records_that_are_asked_for_are_read(files: StateFiles) -> None:
+    state, records = StateFolder(files), [record_of(f"t.s.{name}__1") for name in "abc"]
+    for record in records:
+        state.write_record(record)
+    asked = (records[0].dag_id, records[2].dag_id, "nobody")
+    assert state.read_records(asked).found == {each.dag_id: each for each in records if each.dag_id in asked}
 
 
-def test_tombstones_come_back_as_they_were(files: StateFiles) -> None:
-    state, tombstone = StateFolder(files), Tombstone(NOW, "gone", "someone", confirmed=True, archive="x")
-    state.write_tombstone("a.b__1", tombstone)
-    assert state.tombstones() == {"a.b__1": tombstone}
-    state.remove_tombstone("a.b__1")
-    assert state.tombstones() == {}
+@pytest.mark.parametrize(
+    "name", ["first_seen", "revisions", "pending", "active_since", "begins", "retirement", "dag_id"]
+)
+def test_a_record_without_a_key_and_with_an_unknown_one_is_read(files: StateFiles, name: str) -> None:
+    state, record = StateFolder(files, "b/main/"), record_of()
+    of_another_version = {**record.to_json(), "added_later": {"x": 1}}
+    of_another_version.pop(name)
+    of_another_version["manifest"]["added_later"] = 1
+    files.write(f"b/main/records/{record.dag_id}.json", json.dumps(of_another_version).encode())
+    found = state.read_record(record.dag_id)
+    assert found is not None and found.manifest == record.manifest
+    assert name == "first_seen" or found.first_seen == NOW
+    assert name == "revisions" or found.revisions == record.revisions
 
 
 def test_an_archive_is_checked_before_anyone_relies_on_it(files: StateFiles, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,39 +118,50 @@ def test_an_archive_is_checked_before_anyone_relies_on_it(files: StateFiles, mon
         state.write_archive("archive/a/1.jsonl", [{"kind": "other"}])
 
 
-def test_a_damaged_file_is_named(files: StateFiles) -> None:
-    state = StateFolder(files, "b/main/")
-    files.write("b/main/journal.json", b'[{"dag_id": ')
-    with pytest.raises(StateError, match=r"journal\.json is damaged"):
-        state.journal()
-
-
 @pytest.mark.parametrize(
     "damage",
     [
-        {"revisions": []},
         {"dag_id": 5},
+        {"dag_id": "staging_query.t.s.other__1"},
         {"first_seen": "x"},
-        {"gone": "x"},
-        {"pending": ["x", None]},
-        {"revisions": [["x", True, None]]},
+        {"first_seen": 1e400},
+        {"first_seen": 999999999999999},
+        {"active_since": True},
+        {"pending": {"until": "x"}},
+        {"pending": []},
+        {"revisions": [{"since": "x"}]},
+        {"revisions": [5]},
+        {"revisions": 5},
+        {"retirement": {"why": "", "by": ""}},
+        {"retirement": {"since": None}},
+        {"retirement": {"since": 5, "why": 5}},
+        {"manifest": {"key": "x"}},
+        {"manifest": {"key": 5, "content": {"document": {}}}},
+        {"manifest": []},
     ],
+    ids=str,
 )
-def test_a_journal_with_values_of_other_types_is_damaged(files: StateFiles, damage: dict[str, object]) -> None:
-    plan, state = plan_of(staging_query("t.s.x__1")), StateFolder(files, "b/main/")
-    state.update_journal([journal_entry(plan, manifest_of(plan), None, Seen(NOW))])
-    entry = json.loads(files.read("b/main/journal.json") or b"")[0]
-    files.write("b/main/journal.json", json.dumps([{**entry, **damage}]).encode())
-    with pytest.raises(StateError, match=r"journal\.json is damaged"):
-        state.journal()
+def test_a_record_with_values_of_other_types_is_damaged_and_no_other(
+    files: StateFiles, damage: dict[str, object]
+) -> None:  # S9
+    state, record, other = StateFolder(files, "b/main/"), record_of(), record_of("t.s.y__1")
+    state.write_record(other)
+    files.write(f"b/main/records/{record.dag_id}.json", json.dumps({**record.to_json(), **damage}).encode())
+    records = state.read_records()
+    assert records.found == {other.dag_id: other}
+    assert "x__1.json is damaged" in records.damaged[record.dag_id].message
+    with pytest.raises(StateError, match=r"x__1\.json is damaged"):
+        state.read_record(record.dag_id)
 
 
-@pytest.mark.parametrize("since", ['"x"', "1e400", "999999999999999", "null"])
-def test_a_tombstone_of_no_time_is_damaged(files: StateFiles, since: str) -> None:
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100000])
+def test_a_record_that_is_no_object_is_damaged_and_can_be_set_aside(files: StateFiles, data: bytes) -> None:  # S9
     state = StateFolder(files, "b/main/")
-    files.write("b/main/tombstones/x.json", f'{{"since": {since}, "why": "", "by": ""}}'.encode())
-    with pytest.raises(StateError, match=r"x\.json is damaged"):
-        state.tombstones()
+    files.write("b/main/records/x.json", data)
+    assert set(state.read_records().damaged) == {"x"}
+    state.set_aside("x")
+    assert state.read_records().damaged == {} and state.dag_ids() == frozenset()
+    assert files.read("b/main/damaged/x.json") == data
 
 
 @pytest.mark.parametrize("lines", [b"1\n2", b"{}", b"null", b"[" * 100000])
@@ -149,8 +174,8 @@ def test_an_archive_of_other_lines_is_damaged(files: StateFiles, lines: bytes) -
 def test_the_deployments_of_one_root_are_kept_apart(root: str) -> None:  # C24
     states = {branch: open_state(root, deployment=Deployment(branch, "git.main")) for branch in ("main", "a/b", "..")}
     for number, state in enumerate(states.values()):
-        state.write_tombstone("x", Tombstone(number, "", ""))
-    assert [state.tombstones()["x"].since for state in states.values()] == [0, 1, 2]
+        state.write_record(DeploymentRecord("x", None, number))
+    assert [state.read_records().found["x"].first_seen for state in states.values()] == [0, 1, 2]
     assert set(open_branches(root)) == {("git.main", branch) for branch in states}
     assert set(open_branches(root, branch="a/b")) == {("git.main", "a/b")}
 
@@ -167,7 +192,7 @@ def test_two_reconciles_of_one_machine_do_not_overlap(tmp_path_factory: pytest.T
 def test_the_file_of_a_gone_conf_ends_like_its_path_in_the_tree(tmp_path_factory: pytest.TempPathFactory) -> None:
     from airflow_chronon.state.orphaned_files import conf_file
 
-    plan, folder = plan_of(staging_query("t.s.x__1")), tmp_path_factory.mktemp("vanished")
+    plan, folder = plan_of(staging_query("t.s.x__1")), tmp_path_factory.mktemp("orphaned")
     path = conf_file(manifest_of(plan), folder=folder, writes=True)
     assert path.endswith(plan.conf.file)
     with open(path, encoding="utf-8") as file:

@@ -16,10 +16,10 @@ from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import Instant, parse_instant, to_datetime
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import StateFolder, open_state
 
@@ -27,10 +27,12 @@ from airflow_chronon.state.folder import StateFolder, open_state
 ANY_TIME = TimeRestriction(None, None, True)
 
 
-def job_schedule(cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any) -> JobSchedule:
-    """An armed schedule; ``of`` are the fields of :class:`CatchUp`, and ``armed``."""
+def job_schedule(
+    cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any
+) -> IntervalSchedule:
+    """An active schedule; ``of`` are the fields of :class:`CatchUp`, and ``active_since``."""
     active_since = of.pop("active_since", 0)
-    return JobSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
+    return IntervalSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
 
 
 def moment(text: str) -> pendulum.DateTime:
@@ -58,11 +60,11 @@ def state_of(home: Path) -> StateFolder:
     return open_state(str(home / "chronon_state"), deployment=Deployment("main", DEFAULT_BUNDLE))
 
 
-def arm(state: StateFolder, *plans: Any, now: Instant, **seen: Any) -> None:
+def see(state: StateFolder, *plans: Any, now: Instant, **seen: Any) -> None:
     """What a reconcile records of jobs that it sees for the first time, or again."""
-    known = state.journal()
-    entries = [journal_entry(plan, manifest_of(plan), known.get(plan.dag_id), Seen(now, **seen)) for plan in plans]
-    state.update_journal(entries)
+    for plan in plans:
+        known = state.read_record(plan.dag_id)
+        state.write_record(record_after(plan, manifest_of(plan), known, now=now, **seen))
 
 
 def context(

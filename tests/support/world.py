@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,12 +20,15 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, read_job
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.facts import Deployment, TreeState
-from airflow_chronon.core.plan.history import JournalEntry, as_seen
+from airflow_chronon.core.plan.history import as_seen
 from airflow_chronon.core.plan.manifest import plan_of_manifest
+from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import Reconciled, reconcile
+from airflow_chronon.state.files import StateFiles
 from airflow_chronon.state.folder import StateFolder
 from tests.support.confs import Document, at, group_by, staging_query
 
@@ -91,6 +94,9 @@ class MemoryStateFiles:
     def read(self, path: str) -> bytes | None:
         return self.contents.get(path)
 
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+        return {path: self.contents[path] for path in paths if path in self.contents}
+
     def write(self, path: str, data: bytes) -> None:
         self.before(f"write {path}")
         self.contents[path] = data
@@ -114,7 +120,7 @@ class World:
         return Deployment(branch, BUNDLE)
 
     def state(self, branch: str = "main") -> StateFolder:
-        return StateFolder(self.files, f"{BUNDLE}/{branch}/")
+        return StateFolder(cast("StateFiles", self.files), f"{BUNDLE}/{branch}/")
 
     def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: Any) -> None:
         """Put another tree into the place of a branch's tree."""
@@ -127,18 +133,26 @@ class World:
         confirmation = Confirmation.MASS_RETIRE if confirmed else Confirmation.NONE
         return reconcile(self.place(branch), by="a test", now=self.now, confirmation=confirmation)
 
+    def records(self, branch: str = "main") -> dict[str, DeploymentRecord]:
+        """What is remembered of the DAGs of a branch; damaged records are left out."""
+        return dict(self.state(branch).read_records().found)
+
+    def retiring(self, branch: str = "main") -> set[str]:
+        """The DAGs of a branch that are being retired."""
+        return {dag_id for dag_id, record in self.records(branch).items() if record.retirement is not None}
+
     # what Airflow does meanwhile
 
     def parse(self) -> None:
-        """The dag processor reads every loader file: good confs, and the copies of those that are gone."""
+        """The dag processor reads every loader file: good confs, and the records of those that are gone."""
         produced: dict[str, tuple[Plan, bool]] = {}
-        journal: dict[str, JournalEntry] = {}
+        records: dict[str, DeploymentRecord] = {}
         for branch, root in self.trees.items():
-            state, facts = self.state(branch), root.facts()
-            journal |= state.journal()
-            for dag_id in state.manifests() - set(facts.plans):
-                manifest = state.read_manifest(dag_id)
-                if manifest is not None:
+            facts, held = root.facts(), self.records(branch)
+            records |= held
+            for dag_id in held.keys() - facts.plans.keys():
+                manifest = held[dag_id].manifest
+                if manifest is not None and held[dag_id].keeps_dag:
                     produced[dag_id] = (plan_of_manifest(manifest), False)
             produced |= {dag_id: (plan, True) for dag_id, plan in facts.plans.items()}
         for dag_id, record in self.airflow.dag_records.items():
@@ -149,8 +163,8 @@ class World:
             self.airflow.dag_records[dag_id] = fresh
             if isinstance(plan, ConfPlan):
                 self.airflow.specs[dag_id] = plan.spec
-            elif plan.schedule is not None:
-                self.airflow.jobs[dag_id] = as_seen(plan.schedule, journal.get(dag_id))
+            elif isinstance(plan.schedule, IntervalSchedule):
+                self.airflow.jobs[dag_id] = as_seen(plan.schedule, records.get(dag_id))
         self.firing = {
             dag_id
             for dag_id, (plan, fires) in produced.items()
@@ -187,7 +201,7 @@ class World:
             for task in self.airflow.task_records
         ]
 
-    def pending_ranges(self, branch: str = "main", *, rounds: int = 12) -> None:
+    def converge(self, branch: str = "main", *, rounds: int = 12) -> None:
         """Parse, finish and reconcile until nothing changes any more."""
         for _ in range(rounds):
             self.parse()
@@ -245,7 +259,7 @@ def deployed(*confs: Conf | Job | RejectedConf, **settings: Any) -> World:
     """A world in which these are deployed and nothing is left to do."""
     world = World()
     world.deploy(*confs, **settings)
-    world.pending_ranges()
+    world.converge()
     return world
 
 

@@ -24,7 +24,7 @@ from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
 from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnNever, OnTimeout
 from airflow_chronon.core.settings.variables import filled
@@ -52,7 +52,7 @@ class _RunTrigger(BaseTrigger):
     def _request_fields(self) -> dict[str, str]:
         return {name: getattr(self, name) for name in REQUEST_TEMPLATES}
 
-    def _runs(self) -> RunSchedule:
+    def _runs(self) -> PartitionedSchedule:
         return schedule_from_json(self.schedule)
 
     def _run(self) -> Run | None:

@@ -52,7 +52,7 @@ def backfill(options: argparse.Namespace) -> int:
     plan = target.need_scheduled(options.conf)
     now = int(time.time())
     if plan.starts_when_seen:
-        plan = seen_plan(plan, find_state(target.root, options).journal().get(plan.dag_id))
+        plan = seen_plan(plan, find_state(target.root, options).read_record(plan.dag_id))
     window = plan.read_range(options.start_ds, options.end_ds or options.start_ds, now=now)
     asked, selection = AskedIntervals(plan, window, now), _selection_of(options)
     server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)

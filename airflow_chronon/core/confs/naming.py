@@ -26,10 +26,11 @@ def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default
     return legal_id(f"{prefix}{kind}.{name}", tail, unique=(branch, kind, key.name))
 
 
-def job_dag_id(*, name: str, version: str, branch: str, default_branch: str) -> str:
-    """The id of a job version's DAG, ``job.team.name__version``, shortened as that of a conf; ``name`` is ``team.name``."""
-    tail, prefix = f"__{version}", "" if branch == default_branch else f"{branch}--"
-    return legal_id(f"{prefix}job.{name}", tail, unique=(branch, "job", name + tail))
+def job_dag_id(*, name: str, branch: str, default_branch: str) -> str:
+    """The id of a job's DAG, ``job.team.name`` whatever its version (H21), shortened as that of a conf; ``name`` is
+    ``team.name``."""
+    prefix = "" if branch == default_branch else f"{branch}--"
+    return legal_id(f"{prefix}job.{name}", unique=(branch, "job", name))
 
 
 def legal_id(head: str, tail: str = "", *, unique: tuple[str, ...]) -> str:

@@ -16,8 +16,8 @@ from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.partitions.limits import limited
-from airflow_chronon.core.schedules.intervals import JobSchedule
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.settings.model import ConfSettings
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.errors import ChrononError, Fault, Rejected
@@ -36,7 +36,7 @@ class Plan(ABC):
     dag_id: str
     tags: tuple[str, ...]
     settings: ConfSettings
-    schedule: RunSchedule | JobSchedule | None  #: when it runs, interval by interval; None: by hand only
+    schedule: PartitionedSchedule | IntervalSchedule | None  #: when it runs, interval by interval; None: by hand only
     producers: tuple[ConfKey, ...] = ()  #: the confs whose tables it reads; a job has none
     warnings: tuple[Fault, ...] = ()
 
@@ -108,12 +108,12 @@ class Plan(ABC):
         """Whether its schedule fires only once a reconcile has seen it (H14)."""
         return False
 
-    def as_seen(self, seen: Callable[[JobSchedule], JobSchedule]) -> Plan:
+    def as_seen(self, seen: Callable[[IntervalSchedule], IntervalSchedule]) -> Plan:
         """The same, as the deployment knows its schedule where that decides when it fires."""
         return self
 
     @property
-    def intervals(self) -> RunSchedule | JobSchedule | None:
+    def intervals(self) -> PartitionedSchedule | IntervalSchedule | None:
         """The older name of ``schedule``."""
         return self.schedule
 
@@ -124,7 +124,7 @@ class Plan(ABC):
     def need_plan(self, *, named: str = "") -> Self:
         return self
 
-    def need_schedule(self) -> RunSchedule | JobSchedule:
+    def need_schedule(self) -> PartitionedSchedule | IntervalSchedule:
         """Its schedule. Raises ``ChrononError`` when it has none."""
         if self.schedule is None:
             problem = f"{self.key} is a job without a schedule, so it has no intervals"

@@ -24,7 +24,7 @@ from airflow_chronon.core.partitions.parse import read_bound
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import CronSchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import ModeSchedule, Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, PartitionedSchedule, Run
 from airflow_chronon.core.settings.model import ConfSettings, Covers, Settings, Unscheduled
 from airflow_chronon.core.settings.yaml import read_conf_settings
 from airflow_chronon.core.waits.dependencies import TableDependency, Wait, merged
@@ -36,7 +36,7 @@ class ConfPlan(Plan):
     """A conf that is good to run: its schedule, what each mode reads, and the settings that hold for it."""
 
     conf: Conf
-    schedule: RunSchedule
+    schedule: PartitionedSchedule
     dependencies: Mapping[Mode, tuple[TableDependency, ...]]  #: for every mode that a replay may run
     writers: Writers = field(default_factory=dict)  #: of the tables that it reads and this tree writes (C30)
 
@@ -250,7 +250,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         conf=conf,
         dag_id=_dag_id(conf, settings, branch),
         tags=tags(conf, grid=conf.spec.grid, modes=tuple(enabled), branch=branch),
-        schedule=RunSchedule(conf.spec, enabled, catch_up, tuple(dependencies)),
+        schedule=PartitionedSchedule(conf.spec, enabled, catch_up, tuple(dependencies)),
         dependencies=dependencies,
         settings=effective,
         producers=tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from airflow_chronon.core.confs.conf import Conf, ConfKey, upload_table_of
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.waits.outlook import TableWriter
 
 Writers = Mapping[str, tuple[TableWriter, ...]]
@@ -23,7 +23,7 @@ class WriterIndex:
     def __init__(
         self,
         tree: ConfTree,
-        schedules: Mapping[ConfKey, RunSchedule],
+        schedules: Mapping[ConfKey, PartitionedSchedule],
         reads: Mapping[ConfKey, Iterable[ConfKey]],
         *,
         dag_id_of: Callable[[Conf], str],

@@ -12,7 +12,7 @@ from airflow_chronon.core.describe.description import REFERENCE_WEEK, RUNS_SHOWN
 from airflow_chronon.core.describe.format import markdown_table
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
 
 NOT_ACTIVE = "It does not fire yet: a job is armed by its first reconcile, and so is one that was switched on again."
@@ -62,7 +62,7 @@ class JobDescription(Description):
         return () if self.plan.schedule is None else _runs(self.plan.schedule)
 
 
-def _in_words(schedule: JobSchedule, plan: JobPlan) -> str:
+def _in_words(schedule: IntervalSchedule, plan: JobPlan) -> str:
     catch_up = schedule.catch_up
     sentences = [f"Fires at `{schedule.cron.text}` (UTC)" if schedule.enabled else "Switched off (`enabled: false`)"]
     if schedule.lookback is not None:
@@ -89,7 +89,7 @@ def _in_words(schedule: JobSchedule, plan: JobPlan) -> str:
     return ". ".join(sentences) + "."
 
 
-def _runs(schedule: JobSchedule) -> tuple[str, str]:
+def _runs(schedule: IntervalSchedule) -> tuple[str, str]:
     """A heading and a table: a fixed week, so that the page stays as it is, or the first runs of what begins later."""
     start, end = schedule.catch_up.start, schedule.catch_up.end
     free = replace(schedule, enabled=True, catch_up=CatchUp(start=start, end=end))

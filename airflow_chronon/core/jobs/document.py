@@ -90,12 +90,8 @@ class Job:
 
     @property
     def key(self) -> str:
-        return job_key(self.team, self.name, self.document.version)
-
-    @property
-    def family(self) -> str:
-        """What all versions of the job have in common."""
-        return f"job/{self.team}.{self.name}"
+        """``job/team.name``."""
+        return job_key(self.team, self.name)
 
     def at(self, key: str, build: Callable[[], _T], faults: list[Fault]) -> _T | None:
         """Run ``build``; the fault that it raises is put to ``faults``, where the key of the schedule stands."""
@@ -111,23 +107,20 @@ class Job:
         return Fault(fault.rule, where, fault.message, fault.remedy)
 
 
-def job_key(team: str, name: str, version: object) -> str:
-    """What a job is known by: ``job/team.name__version``; without the tail when the version is not known."""
-    is_version = isinstance(version, str | int) and not isinstance(version, bool) and _VERSION.fullmatch(str(version))
-    return f"job/{team}.{name}__{version}" if is_version else f"job/{team}.{name}"
+def job_key(team: str, name: str) -> str:
+    """What a job is known by, whatever its version (H21): ``job/team.name``."""
+    return f"job/{team}.{name}"
 
 
 def read_job(text: str, *, team: str, name: str, file: str, environ: Mapping[str, str]) -> Job:
     """Read a job file. Raises :class:`Rejected` with every fault, its line included; ``conf`` is the job's key."""
+    key = job_key(team, name)
     try:
         strict = read_strictly(text, file=file, environ=environ)
     except Rejected as error:
-        raise Rejected(error.faults, conf=job_key(team, name, None)) from None
+        raise Rejected(error.faults, conf=key) from None
     if strict.raw is None:
         problem = "the file is empty"
-        raise Rejected(
-            [Fault("settings", "", problem, "write version: 1 and a runner")], conf=job_key(team, name, None)
-        )
-    version = strict.raw.get("version") if isinstance(strict.raw, Mapping) else None
-    document = strict.checked(JobDocument, file=job_key(team, name, version))
+        raise Rejected([Fault("settings", "", problem, "write version: 1 and a runner")], conf=key)
+    document = strict.checked(JobDocument, file=key)
     return Job(team, name, file, document, strict)

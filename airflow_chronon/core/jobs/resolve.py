@@ -15,7 +15,7 @@ from airflow_chronon.core.confs.plan import Plan, RejectedConf
 from airflow_chronon.core.confs.resolve import unforeseen
 from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule, schedule_faults
+from airflow_chronon.core.schedules.intervals import IntervalSchedule, schedule_faults
 from airflow_chronon.core.settings.model import ConfSettings, Pause, Settings
 from airflow_chronon.core.settings.runners import RunnerSection
 from airflow_chronon.errors import Fault, Rejected
@@ -28,7 +28,7 @@ class JobPlan(Plan):
     """A job that is good to run: its schedule, its environment, and the settings that hold for it."""
 
     job: Job
-    schedule: JobSchedule | None
+    schedule: IntervalSchedule | None
 
     @property
     def key(self) -> str:
@@ -36,7 +36,8 @@ class JobPlan(Plan):
 
     @property
     def family(self) -> str:
-        return self.job.family
+        """The key: a job is one thing that is edited (H21)."""
+        return self.job.key
 
     @property
     def version(self) -> str:
@@ -70,7 +71,7 @@ class JobPlan(Plan):
         """The job's own variables (H5), ``${NAME}`` not yet filled in: that is done where the job is started."""
         return self.job.document.env
 
-    def as_seen(self, seen: Callable[[JobSchedule], JobSchedule]) -> JobPlan:
+    def as_seen(self, seen: Callable[[IntervalSchedule], IntervalSchedule]) -> JobPlan:
         return self if self.schedule is None else replace(self, schedule=seen(self.schedule))
 
     def end_of_runs_fired_by(self, instant: Instant) -> Instant | None:
@@ -81,7 +82,7 @@ class JobPlan(Plan):
 def resolve_jobs(
     jobs: Iterable[Job], settings: Settings, *, branch: str = "main", wanted: str | None = None
 ) -> dict[str, JobPlan | RejectedConf]:
-    """Judge every job; keys are ``job/team.name__version``. One bad job never touches another's verdict.
+    """Judge every job; keys are ``job/team.name``. One bad job never touches another's verdict.
 
     With ``wanted``, a DAG id, only those of that id.
     """
@@ -134,8 +135,7 @@ def _plan(job: Job, settings: Settings, branch: str) -> JobPlan:
 
 
 def _dag_id(job: Job, settings: Settings, branch: str) -> str:
-    name, version = f"{job.team}.{job.name}", job.document.version
-    return job_dag_id(name=name, version=version, branch=branch, default_branch=settings.default_branch)
+    return job_dag_id(name=f"{job.team}.{job.name}", branch=branch, default_branch=settings.default_branch)
 
 
 def own_settings(document: JobDocument) -> ConfSettings:
@@ -170,7 +170,9 @@ def _runner(runner: RunnerSection, faults: list[Fault]) -> RunnerSection:
     return RunnerSection.model_validate({**given, "kind": kind})
 
 
-def _schedule(job: Job, written: ScheduleDocument, settings: ConfSettings, faults: list[Fault]) -> JobSchedule | None:
+def _schedule(
+    job: Job, written: ScheduleDocument, settings: ConfSettings, faults: list[Fault]
+) -> IntervalSchedule | None:
     cron: Cron | None = job.at("cron_expression", lambda: read_cron(written.cron_expression), faults)
     offset, lookback = written.start_time_offset_seconds or 0, written.lookback_seconds
     faults += [job.placed(fault) for fault in schedule_faults(offset, lookback)]
@@ -181,7 +183,7 @@ def _schedule(job: Job, written: ScheduleDocument, settings: ConfSettings, fault
     if faults or cron is None:
         return None
     catch_up = CatchUp(settings.catchup, settings.max_catchup_runs, skip_to, start, end)
-    return JobSchedule(cron, catch_up, offset, lookback, settings.enabled)
+    return IntervalSchedule(cron, catch_up, offset, lookback, settings.enabled)
 
 
 def _bound(settings: ConfSettings, name: str, faults: list[Fault]) -> Instant | None:
@@ -194,7 +196,7 @@ def _bound(settings: ConfSettings, name: str, faults: list[Fault]) -> Instant | 
         return None
 
 
-def _warnings(job: Job, schedule: JobSchedule | None) -> Iterable[Fault]:
+def _warnings(job: Job, schedule: IntervalSchedule | None) -> Iterable[Fault]:
     written = job.document.schedule
     if schedule is None or written is None:
         return

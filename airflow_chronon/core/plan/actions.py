@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from airflow_chronon.core.plan.history import JournalEntry
-from airflow_chronon.core.plan.manifest import DeployedManifest
+from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 
@@ -29,33 +28,35 @@ class Keep:
 
 @dataclass(frozen=True)
 class Deploy:
-    """Keep a copy of a new or changed conf in the state folder. The loader already produces its DAG."""
+    """Keep the record of a new or changed conf. The loader already produces its DAG."""
 
     dag_id: str
-    manifest: DeployedManifest
+    record: DeploymentRecord
     is_new: bool
 
 
 @dataclass(frozen=True)
-class Record:
-    """Write what has changed of confs and their copies into the journal; all entries at once."""
-
-    entries: tuple[JournalEntry, ...]
-
-
-@dataclass(frozen=True)
 class Restore:
-    """A conf is back before its DAG was deleted: end the retirement."""
+    """A conf is back before its DAG was deleted: its retirement ends, and its record goes on."""
 
     dag_id: str
+    record: DeploymentRecord
 
 
 @dataclass(frozen=True)
-class KeepPaused:
-    """A version of a job takes the place of one that is paused by hand (H14)."""
+class Record:
+    """Something else is to be remembered of a DAG: a pause, a broken conf, how far a replay has come."""
 
     dag_id: str
-    why: str
+    record: DeploymentRecord
+    what: str
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """Move a damaged record out of the way; it is kept for whoever wants to look at it (S9)."""
+
+    dag_id: str
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Unpause:
 
 @dataclass(frozen=True)
 class Replay:
-    """Run what the schedule owes: neighbours through one backfill of Airflow, a single partition by its key (H13)."""
+    """Run what was missed: neighbours through one backfill of Airflow, a single partition by its key (H13)."""
 
     dag_id: str
     label_range: LabelRange
@@ -77,7 +78,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class Drain:
-    """Begin a retirement: a tombstone says since when, by whom and why. The loader keeps the DAG, off."""
+    """Begin a retirement: the record says since when, by whom and why. The loader keeps the DAG, off."""
 
     dag_id: str
     why: str
@@ -111,31 +112,24 @@ class Wait:
 
 @dataclass(frozen=True)
 class Archive:
-    """Write the whole history to the archive and read it back."""
+    """Write the whole history to the archive and read it back; from then on the loader no longer produces the DAG."""
+
+    dag_id: str
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Delete the DAG from Airflow, once no file produces it and its whole history is archived; then drop its record."""
 
     dag_id: str
 
 
 @dataclass(frozen=True)
 class Forget:
-    """Drop the copy: the loader stops producing the DAG."""
+    """Airflow does not have the DAG: drop its record."""
 
     dag_id: str
     is_taken_over: bool = False  #: another deployment has the DAG now: its history stays there, so none is archived
-
-
-@dataclass(frozen=True)
-class Delete:
-    """Delete the DAG from Airflow, once no file produces it and its whole history is archived."""
-
-    dag_id: str
-
-
-@dataclass(frozen=True)
-class Clear:
-    """The DAG is gone: drop its tombstone."""
-
-    dag_id: str
 
 
 @dataclass(frozen=True)
@@ -155,8 +149,9 @@ class Report:
     conf: str = ""  #: the conf, DAG or branch that it is about
 
 
-RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Forget | Delete | Clear
-Action: TypeAlias = Keep | Deploy | Record | Restore | KeepPaused | Unpause | Replay | RetireStep | Hold | Report
+RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Delete | Forget
+WritesRecord: TypeAlias = Deploy | Restore | Record
+Action: TypeAlias = Keep | SetAside | WritesRecord | Unpause | Hold | RetireStep | Replay | Report
 
 
 @dataclass(frozen=True)

@@ -11,25 +11,25 @@ from airflow_chronon.core.describe.format import counted, span
 from airflow_chronon.core.plan.actions import (
     Action,
     Archive,
-    Clear,
     Delete,
     Deploy,
     Drain,
     Forget,
     Hold,
     Keep,
-    KeepPaused,
     Plan,
     Record,
     Replay,
     Report,
     Restore,
+    SetAside,
     StopRuns,
     Unpause,
     Wait,
     WaitForRuns,
 )
-from airflow_chronon.core.plan.history import WHY_PENDING, JournalEntry
+from airflow_chronon.core.plan.pending import WHY_PENDING
+from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 
@@ -38,7 +38,7 @@ def explain_plan(plan: Plan) -> tuple[str, ...]:
     """A line per action, kept confs as one sum, and a sum of all at the end."""
     lines = [line for action in plan.actions for line in _lines(action)]
     kept = sum(isinstance(action, Keep) for action in plan.actions)
-    told = [action for action in plan.actions if not isinstance(action, Keep | Record)]
+    told = [action for action in plan.actions if not isinstance(action, Keep)]
     counts = Counter(next(_lines(action)).split()[0].lower() for action in told)
     sums = ", ".join(f"{word} {number}" for word, number in counts.items()) or "nothing to do"
     return (*lines, f"{counted(kept, 'conf')} unchanged; {sums}")
@@ -58,14 +58,14 @@ def _lines(action: Action) -> Iterator[str]:
     match action:
         case Keep():
             return
+        case SetAside(dag_id=dag_id):
+            yield f"set aside {dag_id}: its record is damaged, and kept"
         case Deploy(dag_id=dag_id, is_new=is_new):
-            yield f"deploy    {dag_id}: {'new' if is_new else 'changed'}; a copy is kept"
-        case Record(entries=entries):
-            yield f"record    {counted(len(entries), 'conf')} in the journal"
+            yield f"deploy    {dag_id}: {'new' if is_new else 'changed'}"
         case Restore(dag_id=dag_id):
             yield f"restore   {dag_id}: its conf is back before it was deleted"
-        case KeepPaused(dag_id=dag_id, why=why):
-            yield f"pause     {dag_id}: {why}"
+        case Record(dag_id=dag_id, what=what):
+            yield f"record    {dag_id}: {what}"
         case Unpause(dag_id=dag_id, why=why):
             yield f"unpause   {dag_id}: {why}"
         case Replay(dag_id=dag_id, label_range=label_range):
@@ -91,34 +91,27 @@ def _retire_line(action: Action) -> str:
         case Wait(dag_id=dag_id, what=what):
             return f"wait      {dag_id}: {what}"
         case Archive(dag_id=dag_id):
-            return f"archive   {dag_id}: its runs, tasks, notes and conf, read back before anything goes"
-        case Forget(dag_id=dag_id, is_taken_over=is_taken_over):
-            why = "since another deployment has it now" if is_taken_over else "so that the loader stops producing it"
-            return f"forget    {dag_id}: drop its copy, {why}"
+            return f"archive   {dag_id}: its runs, tasks, notes and conf, read back; then the loader stops producing it"
         case Delete(dag_id=dag_id):
             return f"delete    {dag_id} from Airflow"
-        case Clear(dag_id=dag_id):
-            return f"clear     {dag_id}: it is gone"
+        case Forget(dag_id=dag_id, is_taken_over=is_taken_over):
+            why = "another deployment has the DAG now" if is_taken_over else "Airflow does not have it"
+            return f"forget    {dag_id}: {why}"
         case _:
             raise TypeError(f"no words for {action!r}")
 
 
 def _plain(name: str) -> str:
-    return {"WaitForRuns": "wait for runs", "StopRuns": "stop runs", "KeepPaused": "pause"}.get(name, name.lower())
+    return {"WaitForRuns": "wait for runs", "StopRuns": "stop runs", "SetAside": "set aside"}.get(name, name.lower())
 
 
 def _json(action: Action) -> dict[str, Any]:
     found: dict[str, Any] = {"action": _plain(type(action).__name__)}
-    for each in fields(action):
-        found[each.name] = _value(getattr(action, each.name))
-    if isinstance(action, Deploy):
-        found.pop("manifest")
-    return found
+    values = {each.name: getattr(action, each.name) for each in fields(action)}
+    return found | {name: _value(value) for name, value in values.items() if not isinstance(value, DeploymentRecord)}
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, JournalEntry):
-        return value.dag_id
     if isinstance(value, Fault):
         return asdict(value)
     if isinstance(value, tuple):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.conf import Conf
@@ -15,9 +16,11 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
-from airflow_chronon.core.plan.history import JournalEntry
-from airflow_chronon.core.plan.manifest import OFF_TAG, DeployedManifest, family_of
+from airflow_chronon.core.plan.history import pending_after
+from airflow_chronon.core.plan.manifest import OFF_TAG, family_of
+from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.core.runs.states import KnownRun
+from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault
 
 CHRONON_TAG = "chronon"
@@ -70,17 +73,6 @@ class KnownDag:
 
 
 @dataclass(frozen=True)
-class Tombstone:
-    """That a DAG is being retired: since when, why and by whom; ``archive`` once its history is safe."""
-
-    since: Instant
-    why: str
-    by: str
-    confirmed: bool = False
-    archive: str = ""  #: where, relative to the state folder
-
-
-@dataclass(frozen=True)
 class TreeFacts:
     """The verdicts of the tree, seen by DAG id."""
 
@@ -105,11 +97,11 @@ class TreeFacts:
         """The good confs, without jobs."""
         return {dag_id: plan for dag_id, plan in self.plans.items() if isinstance(plan, ConfPlan)}
 
-    def holds(self, dag_id: str, entry: JournalEntry | None) -> bool:
+    def holds(self, dag_id: str, record: DeploymentRecord | None) -> bool:
         """Whether a conf of the tree stands for this DAG; in doubt it does (C23)."""
         if dag_id in self.ids:
             return True
-        if entry is not None and (entry.key in self.keys or entry.file in self.keys):
+        if record is not None and not self.keys.isdisjoint((record.key, record.file)):
             return True
         return any(re.fullmatch(rf"{re.escape(stem)}(_[0-9a-f]{{8}})?(__.*)?", dag_id) for stem in self.stems)
 
@@ -138,8 +130,7 @@ def tree_facts(
         return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=default_branch)
 
     def id_of_job(job: Job) -> str:
-        name, version = f"{job.team}.{job.name}", job.document.version
-        return job_dag_id(name=name, version=version, branch=branch, default_branch=default_branch)
+        return job_dag_id(name=f"{job.team}.{job.name}", branch=branch, default_branch=default_branch)
 
     bad = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
     known = {*(str(conf.key) for conf in readable), *(job.key for job in readable_jobs)}
@@ -153,13 +144,13 @@ def tree_facts(
         bad=tuple(bad),
         keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
         stems=tuple(sorted(id_stem(key, branch=branch, default_branch=default_branch) for key in unread)),
-        families=frozenset((*map(family_of, readable), *(job.family for job in readable_jobs), *unchanged)),
+        families=frozenset((*map(family_of, readable), *(job.key for job in readable_jobs), *unchanged)),
     )
 
 
 @dataclass(frozen=True)
 class AirflowSettings:
-    """Airflow's own settings that decide how replays and waits do; None where it does not tell."""
+    """Airflow settings that affect backfills and sensors; None where it does not tell."""
 
     max_dagruns_per_loop: int | None = None
     triggerer_capacity: int | None = None
@@ -168,29 +159,98 @@ class AirflowSettings:
 
 @dataclass(frozen=True)
 class AirflowFacts:
-    """What Airflow has."""
+    """What Airflow has: all its DAGs, and of some of them what :func:`needs_of` asks for."""
 
     dags: Mapping[str, KnownDag] = field(default_factory=dict)  #: every DAG with the tag ``chronon``, of any branch
-    active_runs: Mapping[str, int] = field(default_factory=dict)  #: of DAGs that are to go
-    past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)  #: of DAGs that owe partitions
-    last_fires: Mapping[str, Instant] = field(default_factory=dict)  #: of jobs that a new version supersedes
-    backfilling: frozenset[str] = frozenset()  #: of these, the DAGs with an active backfill
+    contracts: Mapping[str, str] = field(default_factory=dict)  #: the grid that its table was first written on
+    active_runs: Mapping[str, int] = field(default_factory=dict)
+    past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)
+    backfilling: frozenset[str] = frozenset()  #: of those with past runs, the DAGs with an active backfill
     settings: AirflowSettings = AirflowSettings()
+    problems: Mapping[str, Fault] = field(default_factory=dict)  #: what could not be read of one DAG
 
 
 @dataclass(frozen=True)
 class StateFacts:
     """What the state folder holds of this deployment."""
 
-    manifests: frozenset[str] = frozenset()
-    tombstones: Mapping[str, Tombstone] = field(default_factory=dict)
-    journal: Mapping[str, JournalEntry] = field(default_factory=dict)
+    records: Mapping[str, DeploymentRecord] = field(default_factory=dict)
+    damaged: Mapping[str, Fault] = field(default_factory=dict)  #: DAG ids whose records cannot be read (S9)
     other_tables: Mapping[str, str] = field(default_factory=dict)  #: table: the other branch that writes it
     other_problems: tuple[Fault, ...] = ()  #: what kept other branches' tables from being known
-    read_manifests: Mapping[str, DeployedManifest] = field(
-        default_factory=dict
-    )  #: for settings that the tree no longer tells
-    contracts: Mapping[str, str] = field(default_factory=dict)  #: DAG id: the grid that its table was first written on
+
+    def holds(self, dag_id: str) -> bool:
+        return dag_id in self.records or dag_id in self.damaged
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything a plan is worked out from, but the time."""
+
+    deployment: Deployment
+    settings: Settings
+    tree: TreeFacts
+    airflow: AirflowFacts
+    state: StateFacts
+
+    def record(self, dag_id: str) -> DeploymentRecord | None:
+        return self.state.records.get(dag_id)
+
+    def dag(self, dag_id: str) -> KnownDag | None:
+        """The DAG as something produces it now, if it is this deployment's."""
+        dag = self.airflow.dags.get(dag_id)
+        return None if dag is None or dag.is_stale or not self.deployment.owns(dag) else dag
+
+    @cached_property
+    def dag_ids(self) -> tuple[str, ...]:
+        """Every DAG id that a plan is about, in a fixed order."""
+        return tuple(sorted({*self.tree.plans, *_known_ids(self.deployment, self.state, self.airflow.dags)}))
+
+    @cached_property
+    def orphaned(self) -> tuple[str, ...]:
+        """The DAGs of this deployment that no conf of the tree stands for, in a fixed order (C23)."""
+        return _orphaned(self.deployment, self.tree, self.state, self.airflow.dags)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The DAGs of which a plan has to know more from Airflow: usually none, or few."""
+
+    contracts: tuple[str, ...]  #: confs that are new here, or on another grid than before (C22)
+    active_runs: tuple[str, ...]  #: DAGs that are to go
+    past_runs: tuple[str, ...]  #: DAGs with pending backfills
+
+
+def needs_of(
+    deployment: Deployment, tree: TreeFacts, state: StateFacts, dags: Mapping[str, KnownDag], *, now: Instant
+) -> Needs:
+    """What is to be asked of Airflow, by what the tree, the state folder and the list of its DAGs tell."""
+
+    def is_pending(dag_id: str, plan: GoodPlan) -> bool:
+        known, dag = state.records.get(dag_id), dags.get(dag_id)
+        if known is None or dag is None or not deployment.owns(dag):
+            return False
+        return pending_after(known, plan.intervals, now=now) is not None
+
+    def is_on_known_grid(dag_id: str, plan: ConfPlan) -> bool:
+        return dag_id in state.records and state.records[dag_id].grid == str(plan.spec.grid)
+
+    return Needs(
+        contracts=tuple(dag_id for dag_id, plan in tree.confs.items() if not is_on_known_grid(dag_id, plan)),
+        active_runs=tuple(dag_id for dag_id in _orphaned(deployment, tree, state, dags) if dag_id in dags),
+        past_runs=tuple(dag_id for dag_id, plan in sorted(tree.plans.items()) if is_pending(dag_id, plan)),
+    )
+
+
+def _orphaned(
+    deployment: Deployment, tree: TreeFacts, state: StateFacts, dags: Mapping[str, KnownDag]
+) -> tuple[str, ...]:
+    known = _known_ids(deployment, state, dags)
+    return tuple(sorted(dag_id for dag_id in known if not tree.holds(dag_id, state.records.get(dag_id))))
+
+
+def _known_ids(deployment: Deployment, state: StateFacts, dags: Mapping[str, KnownDag]) -> set[str]:
+    return {*state.records, *state.damaged, *(dag_id for dag_id, dag in dags.items() if deployment.owns(dag))}
 
 
 def branch_tag(branch: str) -> str:

@@ -28,10 +28,12 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
         fault = replace(bad.faults[0], message=f"{bad.faults[0].message}{fires}")
         yield Report(Severity.WARNING, fault, bad.key)
     yield from _state_elsewhere(deployment, airflow, state)
-    yield from _grids(tree, state)
+    yield from _grids(tree, airflow)
     yield from _shared_tables(tree, state)
     for problem in state.other_problems:
         yield Report(Severity.WARNING, problem)
+    for dag_id, problem in sorted(airflow.problems.items()):
+        yield Report(Severity.ERROR, problem, dag_id)
     if tree.state is TreeState.WHOLE:
         yield from _airflow_settings(tree, airflow)
     yield from _leftovers(deployment, airflow)
@@ -40,22 +42,20 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
 def _state_elsewhere(deployment: Deployment, airflow: AirflowFacts, state: StateFacts) -> Iterator[Report]:
     """An empty state folder beside DAGs: the first reconcile, or the folder of nobody."""
     count = sum(deployment.owns(dag) and not dag.is_stale for dag in airflow.dags.values())
-    if count and not state.journal:
+    if count and not state.records and not state.damaged:
         problem = f"it holds nothing, and Airflow has {count} DAGs of this branch"
         remedy = "for a first reconcile that is right; else set [chronon] state_root or AIRFLOW_HOME as the reconciler has it"
         yield Report(Severity.WARNING, Fault("settings", "state folder", problem, remedy))
 
 
 def _is_deployed(bad: RejectedConf, state: StateFacts) -> bool:
-    return any(e.gone is None and (bad.key == e.key or bad.file == e.file) for e in state.journal.values())
+    return any(bad.key == each.key or bad.file == each.file for each in state.records.values())
 
 
-def _grids(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
+def _grids(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report]:
     """A changed grid under the same version: every run of it fails (C22)."""
     for dag_id, plan in sorted(tree.confs.items()):
-        known, grid = state.journal.get(dag_id), str(plan.spec.grid)
-        written_on = state.contracts.get(dag_id, known.grid if known is not None else grid)
-        fault = contract_fault(written_on, plan.spec.grid, table=plan.conf.table)
+        fault = contract_fault(airflow.contracts.get(dag_id), plan.spec.grid, table=plan.conf.table)
         if fault is not None:
             yield Report(Severity.ERROR, fault, dag_id)
 

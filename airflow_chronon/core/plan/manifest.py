@@ -1,4 +1,4 @@
-"""Copies of deployed confs and jobs: all that is needed to build a DAG again once its file is gone (C23)."""
+"""The manifest of a deployed conf or job: all that is needed to build its DAG again once its file is gone (C23)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, JobDocument
 from airflow_chronon.core.jobs.resolve import JobPlan, own_settings
 from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.serialization import (
     any_schedule_from_json,
@@ -29,7 +29,10 @@ from airflow_chronon.errors import Rejected
 
 Json = dict[str, Any]
 
-OFF_TAG = "off"  #: on a DAG that is built from its copy: it fires no more, and is kept for its last runs
+OFF_TAG = "off"  #: on a DAG that is built from its manifest: it fires no more, and is kept for its last runs
+
+
+_TEXTS = ("key", "family", "file", "table", "team")
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,20 @@ class DeployedManifest:
 
     @cached_property
     def digest(self) -> str:
-        """Tells a changed copy from an unchanged one."""
-        return hashlib.sha256(self.to_bytes()).hexdigest()[:16]
+        """Tells a changed conf from an unchanged one."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:16]
 
-    def to_bytes(self) -> bytes:
-        """Inverse of :func:`copy_from_bytes`; equal confs give equal bytes."""
-        names = ("dag_id", "key", "family", "file", "table", "team", "content")
-        return json.dumps({name: getattr(self, name) for name in names}, sort_keys=True, ensure_ascii=False).encode()
+    def to_json(self) -> Json:
+        """Inverse of :meth:`from_json`, but for the DAG id."""
+        return {**{name: getattr(self, name) for name in _TEXTS}, "content": self.content}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, dag_id: str) -> DeployedManifest:
+        """Build a manifest. Raises LookupError, TypeError or AttributeError when it is damaged."""
+        texts, content = {name: data.get(name, "") for name in _TEXTS}, data["content"]
+        if not all(isinstance(text, str) for text in texts.values()) or not isinstance(content.get("document"), dict):
+            raise TypeError("a field of the manifest is not of its type")
+        return cls(dag_id, **texts, content=content)
 
     @property
     def is_job(self) -> bool:
@@ -67,7 +77,7 @@ class DeployedManifest:
 
 
 def manifest_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> DeployedManifest:
-    """The copy to keep of a good conf or job; ``dumps`` keeps the JSON of settings that several confs share."""
+    """The manifest of a good conf or job; ``dumps`` keeps the JSON of settings that several confs share."""
     dumps, own = {} if dumps is None else dumps, plan.settings
     if id(own) not in dumps:
         dumps[id(own)] = own.model_dump(mode="json", include=set(ConfSettings.model_fields))
@@ -86,20 +96,11 @@ def manifest_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> Depl
     return DeployedManifest(plan.dag_id, plan.key, plan.family, plan.file, plan.table, plan.team, content)
 
 
-def manifest_from_bytes(data: bytes) -> DeployedManifest:
-    """Read a copy. Raises ValueError, KeyError or TypeError when it is damaged."""
-    manifest = DeployedManifest(**json.loads(data))
-    texts = (manifest.dag_id, manifest.key, manifest.family, manifest.file, manifest.table, manifest.team)
-    if not all(isinstance(text, str) for text in texts) or not isinstance(manifest.content.get("document"), dict):
-        raise TypeError("a field is not of its type")
-    return manifest
-
-
 def plan_of_manifest(manifest: DeployedManifest) -> GoodPlan:
     """The plan of a conf or job whose file is gone: the same schedule, waits and settings, so that its last runs end
     well.
 
-    Raises ``ChrononError`` or ValueError for a copy that this version of the package cannot read.
+    Raises ``ChrononError`` or ValueError for a manifest that this version of the package cannot read.
     """
     return _job_of_manifest(manifest) if manifest.is_job else _conf_of_manifest(manifest)
 
@@ -128,8 +129,8 @@ def _job_of_manifest(manifest: DeployedManifest) -> JobPlan:
     document = JobDocument.model_validate(content["document"])
     name = manifest.family.removeprefix(f"job/{manifest.team}.")
     schedule = any_schedule_from_json(content["schedule"])
-    if not isinstance(schedule, JobSchedule | None):
-        raise ValueError("the schedule is none of a job")
+    if not isinstance(schedule, IntervalSchedule | None):
+        raise ValueError("the schedule is not one of a job")
     return JobPlan(
         job=Job(manifest.team, name, manifest.file, document, StrictText(content["document"], {}, ())),
         dag_id=manifest.dag_id,

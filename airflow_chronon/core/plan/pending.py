@@ -1,4 +1,4 @@
-"""Which partitions a schedule owes: missed before its settings changed, and never run since (H10, H11, H13)."""
+"""Which partitions are still to be replayed: missed before the settings changed, and never run since (H10, H11, H13)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.plan.history import PendingBackfill
+from airflow_chronon.core.plan.record import PendingBackfill
 from airflow_chronon.core.runs.states import KnownRun, newest_runs
 from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
 from airflow_chronon.core.schedules.ranges import LabelRange, label_ranges
+
+WHY_PENDING = "missed, and made due by a change of its settings"  #: for plans and for the notes of replays
 
 
 def pending_ranges(
     pending: PendingBackfill, schedule: AnySchedule, past: Sequence[KnownRun]
 ) -> tuple[PendingBackfill | None, tuple[LabelRange, ...]]:
-    """What is still to be replayed, as stretches of neighbours, oldest first; no debt is left once all of it has a run.
+    """What is still pending, None once all of it has a run; and what of it can be replayed, as ranges, oldest first.
 
-    While the schedule is off or has not run yet, the debt stays and nothing is replayed.
+    While the schedule is off or has not run yet, all stays pending and nothing is replayed.
 
     The skip date comes first, then the cap over the fires that were missed; the cap is applied once, and remembered as
     ``first``, since a replay makes the missed ones fewer. What follows the newest scheduled run is the timetable's, and

@@ -1,4 +1,4 @@
-"""How one DAG is retired: drained, archived, dropped, one safe step after the other (C23)."""
+"""How one DAG is retired: drained, archived, deleted, one safe step after the other (C23)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from airflow_chronon.core.plan.actions import (
     Archive,
-    Clear,
     Delete,
     Drain,
     Forget,
@@ -16,18 +15,18 @@ from airflow_chronon.core.plan.actions import (
     Wait,
     WaitForRuns,
 )
-from airflow_chronon.core.plan.facts import KnownDag, Tombstone
+from airflow_chronon.core.plan.facts import KnownDag
+from airflow_chronon.core.plan.record import DeploymentRecord
 
 
 @dataclass(frozen=True)
 class OrphanedDag:
-    """A DAG whose conf is gone, and how far its retirement has come."""
+    """A DAG of which no conf is left, and how far its retirement has come."""
 
     dag_id: str
     why: str
     dag: KnownDag | None  #: None: Airflow does not have it, or as another deployment's
-    tombstone: Tombstone | None
-    has_manifest: bool  #: so the loader still produces it, off
+    record: DeploymentRecord | None
     active_runs: int
     stops: bool  #: runs in progress are stopped, not waited for
     confirmed: bool
@@ -42,24 +41,34 @@ _NOT_OFF = "Airflow has not yet seen that its schedule is off"
 def retire_steps(orphaned: OrphanedDag) -> Iterator[RetireStep]:
     """The steps that can be done now.
 
-    A tombstone comes first. Then, in this order and never another: no run in progress, off, archived, the copy dropped,
-    no longer produced, deleted. Each step leaves a trace that the next reconcile reads, so that it may end after any.
+    The retirement is recorded first. Then, in this order and never another: no run in progress, off, archived, no longer
+    produced, deleted, forgotten. Each step leaves a trace that the next reconcile reads, so that it may end after any.
     """
-    dag_id, dag, tombstone = orphaned.dag_id, orphaned.dag, orphaned.tombstone
-    if not orphaned.is_taken_over and (tombstone is None or (orphaned.confirmed and not tombstone.confirmed)):
+    dag_id, dag, record = orphaned.dag_id, orphaned.dag, orphaned.record
+    if orphaned.is_taken_over:
+        yield Forget(dag_id, is_taken_over=True)
+        return
+    retirement = None if record is None else record.retirement
+    if retirement is None or (orphaned.confirmed and not retirement.confirmed):
         yield Drain(dag_id, orphaned.why, orphaned.confirmed)
-    is_archived = tombstone is not None and bool(tombstone.archive)
+    is_archived = record is not None and record.is_archived
     if dag is None:
-        yield from _without_dag(orphaned, is_archived)
-    elif is_archived and not orphaned.has_manifest:
+        if not is_archived:
+            yield Archive(dag_id)
+        yield Forget(dag_id)
+    elif is_archived:
         yield from _last_steps(orphaned, dag)
-    elif (
-        orphaned.active_runs and dag.fires_no_more and (orphaned.stops or (dag.is_stale and not orphaned.has_manifest))
-    ):
-        why = "its settings say so" if orphaned.stops else _NOTHING_PRODUCES_IT
-        yield StopRuns(dag_id, orphaned.active_runs, why)
-    elif orphaned.active_runs:
-        yield WaitForRuns(dag_id, orphaned.active_runs)
+    else:
+        yield from _first_steps(orphaned, dag)
+
+
+def _first_steps(orphaned: OrphanedDag, dag: KnownDag) -> Iterator[RetireStep]:
+    dag_id, runs = orphaned.dag_id, orphaned.active_runs
+    is_kept = orphaned.record is not None and orphaned.record.keeps_dag
+    if runs and dag.fires_no_more and (orphaned.stops or (dag.is_stale and not is_kept)):
+        yield StopRuns(dag_id, runs, "its settings say so" if orphaned.stops else _NOTHING_PRODUCES_IT)
+    elif runs:
+        yield WaitForRuns(dag_id, runs)
     elif dag.has_import_errors:
         yield Wait(dag_id, "its loader file cannot be imported; mend it first")
     elif not dag.fires_no_more:
@@ -67,19 +76,8 @@ def retire_steps(orphaned: OrphanedDag) -> Iterator[RetireStep]:
         yield Wait(dag_id, still)
     else:
         yield Archive(dag_id)
-        if orphaned.has_manifest:
-            yield Forget(dag_id)
-        if dag.is_stale and (orphaned.given_up or not orphaned.has_manifest):
+        if dag.is_stale and (orphaned.given_up or not is_kept):
             yield Delete(dag_id)
-            yield Clear(dag_id)
-
-
-def _without_dag(orphaned: OrphanedDag, is_archived: bool) -> Iterator[RetireStep]:
-    if not is_archived and not orphaned.is_taken_over:
-        yield Archive(orphaned.dag_id)
-    if orphaned.has_manifest:
-        yield Forget(orphaned.dag_id, orphaned.is_taken_over)
-    yield Clear(orphaned.dag_id)
 
 
 def _last_steps(orphaned: OrphanedDag, dag: KnownDag) -> Iterator[RetireStep]:
@@ -91,4 +89,3 @@ def _last_steps(orphaned: OrphanedDag, dag: KnownDag) -> Iterator[RetireStep]:
         yield StopRuns(orphaned.dag_id, orphaned.active_runs, _NOTHING_PRODUCES_IT)
     else:
         yield Delete(orphaned.dag_id)
-        yield Clear(orphaned.dag_id)

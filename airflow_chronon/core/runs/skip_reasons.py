@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Protocol
 
 from airflow_chronon.core.calendar.instants import Instant, iso
 from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
+from airflow_chronon.core.schedules.revision import ScheduleRevision
 
 
 class Skip(Enum):
@@ -19,7 +19,7 @@ class Skip(Enum):
     BEFORE_START = "before the start"
     AFTER_END = "after the end"
     SCHEDULE_OFF = "schedule off"
-    NOT_ACTIVE = "not armed"
+    NOT_ACTIVE = "not active"
     PAUSED = "paused"
     OTHER_TIMES = "the schedule fired at other times"
     ONLY_NEWEST = "the schedule writes only the newest partition"
@@ -39,35 +39,9 @@ class Reason:
         return f"{self.skip.value}: {self.detail}" if self.detail else self.skip.value
 
 
-class KnownRevision(Protocol):
-    """The schedule that held since an instant, as the reconciler's journal remembers it."""
-
-    @property
-    def since(self) -> Instant: ...
-
-    @property
-    def schedule(self) -> AnySchedule | None: ...
-
-    @property
-    def enabled(self) -> bool: ...
-
-    @property
-    def is_paused(self) -> bool: ...
-
-
-@dataclass(frozen=True)
-class ScheduleRevision:
-    """A schedule and since when it holds."""
-
-    since: Instant
-    schedule: AnySchedule | None
-    enabled: bool = True
-    is_paused: bool = False
-
-
 @dataclass(frozen=True)
 class SkipFacts:
-    """What is known when the reason is asked for."""
+    """What is known of a conf or job when a reason is asked for."""
 
     now: Instant
     last_end: Instant | None  #: end of the newest scheduled run; None: nothing was scheduled yet
@@ -78,10 +52,10 @@ class SkipFacts:
 class Skips:
     """The reasons of the partitions of a conf, or of the intervals of a job, all as of one moment.
 
-    ``eras``, oldest first, are the schedules that held; without them the present one is taken to have held always.
+    ``revisions``, oldest first, are the schedules that held; without them the present one is taken to have held always.
     """
 
-    def __init__(self, schedule: AnySchedule, facts: SkipFacts, *, revisions: Sequence[KnownRevision] = ()) -> None:
+    def __init__(self, schedule: AnySchedule, facts: SkipFacts, *, revisions: Sequence[ScheduleRevision] = ()) -> None:
         self._schedule, self._facts, self._revisions = schedule, facts, revisions
         self._kept_since: dict[int, Instant | None] = {}
 
@@ -113,9 +87,7 @@ class Skips:
         if run is None:
             return Reason(Skip.OTHER_TIMES if grid is None else Skip.ONLY_NEWEST)
         limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
-        if (
-            schedule.catch_up.enabled
-        ):  # what was missed before a flip is due; what a cap dropped then stays dropped (H13)
+        if schedule.catch_up.enabled:  # what was missed before a flip is due; what a cap dropped stays dropped (H13)
             return self._beyond_limits(start, run, schedule) or limits
         return limits or Reason(Skip.CATCH_UP_OFF)
 
@@ -161,20 +133,20 @@ def _outside(start: Instant, run_end: Instant, schedule: AnySchedule) -> Reason 
     return None
 
 
-def _schedule_at(instant: Instant, present: AnySchedule, revisions: Sequence[KnownRevision]) -> AnySchedule | None:
-    """The schedule that held at an instant, before the first era the first one; None when nothing fired then."""
+def _schedule_at(instant: Instant, present: AnySchedule, revisions: Sequence[ScheduleRevision]) -> AnySchedule | None:
+    """The schedule that held at an instant, before the first revision the first one; None when nothing fired then."""
     revision = _revision_at(instant, revisions)
     schedule = present if revision is None else revision.schedule
     is_held = revision is not None and (revision.is_paused or not revision.enabled)
     return None if schedule is None or is_held or not schedule.is_on else schedule
 
 
-def _revision_at(instant: Instant, revisions: Sequence[KnownRevision]) -> KnownRevision | None:
+def _revision_at(instant: Instant, revisions: Sequence[ScheduleRevision]) -> ScheduleRevision | None:
     held = [revision for revision in revisions if revision.since <= instant]
     return held[-1] if held else revisions[0] if revisions else None
 
 
-def _off(revisions: Sequence[KnownRevision], instant: Instant) -> Reason:
+def _off(revisions: Sequence[ScheduleRevision], instant: Instant) -> Reason:
     revision = _revision_at(instant, revisions)
     since = f"since {iso(revision.since)}" if revision is not None and revision.since <= instant else ""
     is_paused = revision is not None and revision.is_paused and revision.enabled

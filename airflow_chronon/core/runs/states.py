@@ -10,8 +10,9 @@ from typing import Any
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.runs.skip_reasons import KnownRevision, SkipFacts, Skips
+from airflow_chronon.core.runs.skip_reasons import SkipFacts, Skips
 from airflow_chronon.core.schedules.base import AnySchedule
+from airflow_chronon.core.schedules.revision import ScheduleRevision
 
 
 class State(Enum):
@@ -61,12 +62,12 @@ class PartitionRow:
 
 @dataclass(frozen=True)
 class Known:
-    """What catalog, Airflow and journal say of one conf or job; None is not asked."""
+    """What catalog, Airflow and record say of one conf or job; None is not asked."""
 
     landed: frozenset[str] | None = None
     runs: Sequence[KnownRun] | None = None
     kept_grid: str | None = None
-    revisions: Sequence[KnownRevision] = ()
+    revisions: Sequence[ScheduleRevision] = ()
     is_active: bool = True  #: false for a job that is on and that no reconcile has seen (H14)
     good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
 

@@ -34,7 +34,7 @@ class NoSuchInterval(ChrononError):
 
 
 @dataclass(frozen=True)
-class JobSchedule(Schedule[JobRun]):
+class IntervalSchedule(Schedule[JobRun]):
     """The fires of one job and what becomes of those that were missed. Raises :class:`IllegalJobSchedule`.
 
     ``catch_up.start`` and ``catch_up.end`` are instants as written, on a fire or not: the first interval begins at the
@@ -47,7 +47,7 @@ class JobSchedule(Schedule[JobRun]):
     lookback: int | None = None  #: seconds that the window reaches back from the fire (H3)
     enabled: bool = True
     active_since: Instant | None = (
-        None  #: without catch-up, no fire at or before this instant counts as missed (H8, H14)
+        None  #: lower bound without catch-up: earlier fires are neither missed nor pending (H8, H14)
     )
     end_field: ClassVar[str] = "end_time"
 
@@ -58,15 +58,13 @@ class JobSchedule(Schedule[JobRun]):
         if faults:
             raise IllegalJobSchedule(faults[0])
 
-    def seen(self, *, first: Instant, active_since: Instant, goes_on_after: Instant | None = None) -> JobSchedule:
+    def seen(self, *, first: Instant, active_since: Instant) -> IntervalSchedule:
         """The schedule as the deployment knows it (H8, H14, H15).
 
-        ``first`` is when it first saw the job, the start of a schedule that names none; ``armed`` when it first saw it or
-        last saw it enabled, whichever came later; ``goes_on_after`` the last fire of the version that the job supersedes,
-        before which nothing is this one's: neither what is caught up nor a part of the first interval.
+        ``first`` is when it first saw the job, the start of a schedule that names none; ``active_since`` when it first saw it or
+        last saw it enabled, whichever came later.
         """
         start = first if self.catch_up.start is None else self.catch_up.start
-        start = start if goes_on_after is None else max(start, goes_on_after)
         return replace(self, active_since=active_since, catch_up=replace(self.catch_up, start=start))
 
     def run(self, logical_date: Instant, fire: Instant) -> JobRun:
@@ -228,7 +226,7 @@ class JobSchedule(Schedule[JobRun]):
             raise illegal_key(problem, f"the newest one that has ended is {iso(newest)}")
         return instant
 
-    def with_catch_up(self, catch_up: CatchUp) -> JobSchedule:
+    def with_catch_up(self, catch_up: CatchUp) -> IntervalSchedule:
         """The same schedule with another policy for what was missed."""
         return replace(self, catch_up=catch_up)
 

@@ -7,7 +7,7 @@ where they are used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -55,21 +55,21 @@ class Kinds(Generic[_Kind]):
 
     def read(self, section: Mapping[str, object]) -> _Kind:
         """The settings of the kind that a section names. Raises :class:`airflow_chronon.errors.Rejected` with every fault."""
-        found, problems = self._judged(section)
+        found, problems = self._judged(section, ())
         if found is None:
             raise Rejected(problem.under(self._section).fault() for problem in problems)
         return found
 
-    def problems(self, section: Mapping[str, object]) -> list[Problem]:
-        """What is wrong with a section, by the paths of its keys."""
-        return self._judged(section)[1]
+    def problems(self, section: Mapping[str, object], *, beside: Collection[str] = ()) -> list[Problem]:
+        """What is wrong with a section, by the paths of its keys; ``beside`` are those that it may have for any kind."""
+        return self._judged(section, beside)[1]
 
     def takes(self, section: Mapping[str, object], key: str) -> bool:
         """Whether the kind that a section names has this key."""
         model = self._models.get(str(section.get("kind")))
         return model is not None and key in model.model_fields
 
-    def _judged(self, section: Mapping[str, object]) -> tuple[_Kind | None, list[Problem]]:
+    def _judged(self, section: Mapping[str, object], beside: Collection[str]) -> tuple[_Kind | None, list[Problem]]:
         kind = section.get("kind")
         if not isinstance(kind, str) or kind not in self._models:
             message, remedy = f"the {self._section} kind {kind!r} is not known", f"use {' or '.join(self._models)}"
@@ -78,4 +78,4 @@ class Kinds(Generic[_Kind]):
         try:
             return model.model_validate(section), []
         except ValidationError as error:
-            return None, problems_of(error, model)
+            return None, problems_of(error, model, beside=beside)

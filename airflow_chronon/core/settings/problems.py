@@ -46,18 +46,18 @@ def unknown_name(path: KeyPath, message: str, *, name: str, known: Collection[st
     return Problem(path, message, hint)
 
 
-def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """Every problem that ``model`` found in a text."""
-    return [_problem(model, detail) for detail in error.errors()]
+def problems_of(error: ValidationError, model: type[BaseModel], *, beside: Collection[str] = ()) -> list[Problem]:
+    """Every problem that ``model`` found in a text; ``beside`` are keys that the text may have and the model never sees."""
+    return [_problem(model, detail, beside) for detail in error.errors()]
 
 
-def _problem(model: type[BaseModel], detail: Any) -> Problem:
+def _problem(model: type[BaseModel], detail: Any, beside: Collection[str]) -> Problem:
     path: KeyPath = tuple(part for part in detail["loc"] if part != "[key]")  # how pydantic names a bad key itself
     kind = detail["type"]
     if kind == SENTENCE:
         return Problem(path, detail["ctx"]["message"], detail["ctx"]["remedy"])
     if kind == "extra_forbidden":
-        allowed = sorted(_model_at(model, path[:-1]).model_fields)
+        allowed = sorted({*_model_at(model, path[:-1]).model_fields, *(beside if len(path) == 1 else ())})
         message, remedy = f"unknown key {path[-1]!r}", f"allowed are {', '.join(allowed)}"
         return unknown_name(path, message, name=str(path[-1]), known=allowed, remedy=remedy)
     if kind == "missing":

@@ -26,7 +26,8 @@ class Strict(BaseModel):
 
 def refusal(message: str, remedy: str) -> PydanticCustomError:
     """What a validator raises to say in its own words what is wrong and what to do."""
-    return PydanticCustomError(SENTENCE, "{message}", {"message": message[:200], "remedy": remedy})
+    shown = message[:200].encode(errors="backslashreplace").decode()  # pydantic takes no half of a surrogate pair
+    return PydanticCustomError(SENTENCE, "{message}", {"message": shown, "remedy": remedy})
 
 
 def judged(is_good: Callable[[Any], bool], problem: str, remedy: str) -> BeforeValidator:

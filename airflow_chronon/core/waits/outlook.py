@@ -14,7 +14,7 @@ from enum import Enum
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.labels import IllegalLabel, in_run_id
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 
 SCHEDULED = "scheduled__"  #: how the ids of scheduled runs begin; the key of the run follows
 
@@ -52,7 +52,7 @@ class TableWriter:
 
     dag_id: str
     mode: Mode
-    schedule: RunSchedule | None  #: None: it cannot be told, as of a conf that is rejected
+    schedule: PartitionedSchedule | None  #: None: it cannot be told, as of a conf that is rejected
     is_in_a_cycle: bool = False  #: it reads what the reader writes: it cannot begin before someone gives it a partition
 
     @property
@@ -168,7 +168,7 @@ _OUTLOOKS = {
 }
 
 
-def _is_to_come(schedule: RunSchedule, run: Run, newest_end: Instant, now: Instant) -> bool:
+def _is_to_come(schedule: PartitionedSchedule, run: Run, newest_end: Instant, now: Instant) -> bool:
     """Whether Airflow will create this run by itself: it is not older than the next one that it creates."""
     if run.end <= newest_end:
         return False
@@ -176,7 +176,7 @@ def _is_to_come(schedule: RunSchedule, run: Run, newest_end: Instant, now: Insta
     return following is not None and run.end >= following.end
 
 
-def _will_be_replayed(schedule: RunSchedule, start: Instant, run: Run, now: Instant) -> bool:
+def _will_be_replayed(schedule: PartitionedSchedule, start: Instant, run: Run, now: Instant) -> bool:
     """Whether a schedule that catches up owes the partition, though a later run is there already (H10, H11, H13)."""
     policy = schedule.catch_up
     if not policy.enabled or (policy.skip_to is not None and start < policy.skip_to):

@@ -64,6 +64,8 @@ class Operation(IntEnum):
 
 
 class FeatureQuery(Query):
+    """What a source selects: columns, filters, and the columns of time and of mutations."""
+
     selects: dict[str, str] | None = None
     wheres: tuple[str, ...] | None = None
     time_column: str | None = None
@@ -111,6 +113,8 @@ class FeatureSource(Source):
 
 
 class FeatureAggregation(Aggregation):
+    """One operation over a column, in each of its windows and buckets."""
+
     input_column: str
     operation: Operation = Operation.LAST
     arg_map: dict[str, str] = Field(default_factory=dict)
@@ -119,6 +123,8 @@ class FeatureAggregation(Aggregation):
 
 
 class Derivation(BaseModel):
+    """An output column that is an SQL expression over computed ones; ``*`` keeps all of them."""
+
     name: str
     expression: str
 
@@ -132,6 +138,8 @@ class FeatureGroupBy(GroupBy):
 
 
 class FeatureJoinPart(JoinPart):
+    """A GroupBy within a Join, with its prefix and the left's names of its keys."""
+
     group_by: FeatureGroupBy
     prefix: str | None = None
     key_mapping: dict[str, str] | None = None
@@ -144,6 +152,8 @@ class FeatureJoinPart(JoinPart):
 
 
 class FeatureBootstrapPart(BootstrapPart):
+    """A table that already holds features of a Join."""
+
     query: FeatureQuery = Field(default_factory=FeatureQuery)
     key_columns: tuple[str, ...] | None = None
 

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from airflow_chronon.core.partitions.labels import PartitionKey, escape_label
 from airflow_chronon.errors import CatalogError, Fault, JobRefused
-from airflow_chronon.sql.parquet import literal
+from airflow_chronon.sql.parquet import literal, unglobbed
 from airflow_chronon.storage.files import flush
 from airflow_chronon.storage.layout import SUCCESS_FILE, is_data_file, is_hidden
 
@@ -75,7 +75,7 @@ class TableWriter:
 
         query = "SELECT count(*) FROM parquet_kv_metadata(?) WHERE decode(key) = ?"
         try:
-            found = connection.execute(query, [str(path), WRITER_KEY]).fetchone()
+            found = connection.execute(query, [unglobbed(str(path)), WRITER_KEY]).fetchone()
         except Error:
             return False  # broken, or no Parquet: whoever put it there should look at it
         return bool(found and found[0])

@@ -105,7 +105,7 @@ class SourceReader:
 
     def bind(self, rows: SourceRows, moments: Sequence[int]) -> BoundRows:
         """The rows that any of the moments (milliseconds) reads. Raises :class:`JobRefused` for a missing table, a
-        column that is not there, a time that is no whole number, or labels that are not the grid's."""
+        column that is not there, a time that is not a whole number, or labels that are not the grid's."""
         files = self.fresh_name()
         self._view(files, rows, moments)
         name = self.fresh_name()
@@ -261,9 +261,7 @@ class SourceReader:
         try:
             start = spec.start_of(label)
         except IllegalLabel as error:
-            problem = (
-                f"{rows.table.table} holds a partition that is none of its grid {spec.grid}: {error.fault.message}"
-            )
+            problem = f"{rows.table.table} holds a partition that is not on its grid {spec.grid}: {error.fault.message}"
             remedy = "declare the table's partition_interval, partition_offset and partition_format"
             raise refused(self._job, rows.field, problem, remedy, rule="C7") from error
         end = start + spec.grid.interval

@@ -1,7 +1,8 @@
-"""Job files become DAGs, armed by the reconciler's journal (H8, H12 to H16)."""
+"""Job files become DAGs, active once the reconciler has a record of them (H8, H12 to H16)."""
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,15 +14,14 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.describe.jobs import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.plan.history import Heritage
-from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_from_bytes, manifest_of, plan_of_manifest
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.plan.manifest import OFF_TAG, DeployedManifest, manifest_of, plan_of_manifest
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder
-from tests.support.airflow_jobs import arm, state_of, write_job
+from tests.support.airflow_jobs import see, state_of, write_job
 from tests.support.schedules import at
 
-DAG_ID = "job.etl.hourly__1"
+DAG_ID = "job.etl.hourly"
 HOURLY = {"cron_expression": "0 0 * ? * *"}
 
 
@@ -36,14 +36,14 @@ def state(tmp_path: Path) -> StateFolder:
     return state_of(tmp_path / "home")
 
 
-def plan(root: Path, key: str = "job/etl.hourly__1") -> JobPlan:
+def plan(root: Path, key: str = "job/etl.hourly") -> JobPlan:
     found = read_conf_root(root, environ=os.environ).judge()[key]
     assert isinstance(found, JobPlan)
     return found
 
 
-def schedule(dag: Any) -> JobSchedule:
-    found: JobSchedule = dag.timetable._job
+def schedule(dag: Any) -> IntervalSchedule:
+    found: IntervalSchedule = dag.timetable._job
     return found
 
 
@@ -61,7 +61,7 @@ class TestArming:
 
     def test_one_that_was_seen_fires_from_then_on(self, root, state):
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         dag = build_dags(conf_root=root)[DAG_ID]
         assert schedule(dag).enabled and schedule(dag).active_since == at("2026-06-01T10:20:00Z")
         assert NOT_ACTIVE not in dag.doc_md
@@ -69,56 +69,50 @@ class TestArming:
     def test_without_a_start_in_the_file_it_begins_when_it_was_seen(self, root, state):
         # H15
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         assert schedule(build_dags(conf_root=root)[DAG_ID]).catch_up.start == at("2026-06-01T10:20:00Z")
 
     def test_one_that_was_switched_off_and_on_waits_for_the_reconcile_that_sees_it(self, root, state):
         # H14
         write_job(root, schedule={**HOURLY, "enabled": False})
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         write_job(root, schedule=HOURLY)
         assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled
-        arm(state, plan(root), now=at("2026-06-02T12:30:00Z"))
+        see(state, plan(root), now=at("2026-06-02T12:30:00Z"))
         found = schedule(build_dags(conf_root=root)[DAG_ID])
         assert found.enabled and found.active_since == at("2026-06-02T12:30:00Z")
 
-    def test_a_changed_cron_does_not_arm_it_anew(self, root, state):
+    def test_a_changed_cron_does_not_change_since_when_it_counts(self, root, state):
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         write_job(root, schedule={"cron_expression": "30 * * * *"})
         assert schedule(build_dags(conf_root=root)[DAG_ID]).active_since == at("2026-06-01T10:20:00Z")
 
-    def test_one_that_the_journal_has_as_paused_waits_for_a_fire_to_come(self, root, state):
+    def test_one_that_its_record_has_as_paused_waits_for_a_fire_to_come(self, root, state):
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
-        arm(state, plan(root), now=at("2026-06-01T11:20:00Z"), is_paused=True)
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T11:20:00Z"), is_paused=True)
         found = schedule(build_dags(conf_root=root)[DAG_ID])
         assert found.enabled and found.active_since is None
 
-    def test_a_damaged_journal_is_reported_and_no_job_fires(self, root, tmp_path):
+    def test_a_damaged_record_is_reported_and_keeps_its_job_alone_from_firing(self, root, state, tmp_path):
+        # S9
         write_job(root, schedule=HOURLY)
-        folder = tmp_path / "home" / "chronon_state" / "dags-folder" / "main"
-        folder.mkdir(parents=True)
-        (folder / "journal.json").write_text("{")
-        assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled
-        with pytest.raises(ImportErrors, match=r"journal\.json is damaged"):
+        write_job(root, "other", schedule=HOURLY)
+        see(state, *(plan(root, f"job/etl.{name}") for name in ("hourly", "other")), now=at("2026-06-01T10:20:00Z"))
+        folder = tmp_path / "home" / "chronon_state" / "dags-folder" / "main" / "records"
+        (folder / f"{DAG_ID}.json").write_text("{")
+        dags = build_dags(conf_root=root)
+        assert not schedule(dags[DAG_ID]).enabled and schedule(dags["job.etl.other"]).enabled
+        with pytest.raises(ImportErrors, match=r"job\.etl\.hourly\.json is damaged"):
             raise_import_errors(conf_root=root)
 
-    def test_a_task_that_starts_does_not_read_the_journal_of_a_job_without_a_schedule(self, root, monkeypatch, mocker):
+    def test_a_task_that_starts_does_not_read_the_record_of_a_job_without_a_schedule(self, root, monkeypatch, mocker):
         write_job(root)
         asks_for(DAG_ID, monkeypatch)
         opened = mocker.patch("airflow_chronon.deployment.open_state")
         assert set(build_dags(conf_root=root)) == {DAG_ID}
         opened.assert_not_called()
-
-    def test_a_task_knows_where_a_new_version_goes_on_whatever_start_its_file_names(self, root, state, monkeypatch):
-        # H8: its first interval is cut there, and a replay of it is named by that instant
-        write_job(root, schedule={"cron_expression": "0 0 * * *", "start_time": "2026-01-01"})
-        since = at("2026-06-01T10:00:00Z")
-        arm(state, plan(root), now=since + 1800, heritage=Heritage(since, since, since))
-        asks_for(DAG_ID, monkeypatch)
-        run = schedule(build_dags(conf_root=root)[DAG_ID]).run_of(since)
-        assert (run.logical_date, run.fire) == (since, at("2026-06-02T00:00:00Z"))
 
 
 class TestTheDag:
@@ -139,13 +133,13 @@ class TestTheDag:
 
     def test_an_unchanged_job_serialises_the_same(self, root, state):
         write_job(root, schedule=HOURLY)
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         first, second = (DagSerialization.to_dict(build_dags(conf_root=root)[DAG_ID]) for _ in range(2))
         assert first == second
 
     def test_survives_serialisation(self, root, state):
         write_job(root, schedule={**HOURLY, "catchup": True, "start_time": "2026-05-01T10:05:00Z"})
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         dag = build_dags(conf_root=root)[DAG_ID]
         back = DagSerialization.from_dict(DagSerialization.to_dict(dag))
         assert schedule(back) == schedule(dag)
@@ -166,25 +160,26 @@ class TestTheDag:
         write_job(root, "bad", schedule=HOURLY, task_defaults={"on_failure_callback": "no.such.thing"})
         write_job(root, schedule=HOURLY)
         assert set(build_dags(conf_root=root)) == {DAG_ID}
-        with pytest.raises(ImportErrors, match=r"job/etl\.bad__1 .*no\.such\.thing"):
+        with pytest.raises(ImportErrors, match=r"job/etl\.bad .*no\.such\.thing"):
             raise_import_errors(conf_root=root)
 
 
 class TestAJobThatIsGone:
-    def test_keeps_its_dag_off_from_its_copy(self, root, state):
+    def test_keeps_its_dag_off_from_its_record(self, root, state):
         # C23
         path = write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"})
-        arm(state, plan(root), now=at("2026-06-01T10:20:00Z"))
-        state.write_manifest(manifest_of(plan(root)))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         path.unlink()
         write_job(root, "other")
         dag = build_dags(conf_root=root)[DAG_ID]
         assert OFF_TAG in dag.tags and not schedule(dag).enabled
 
-    def test_its_plan_comes_back_from_its_copy(self, root):
+    def test_its_plan_comes_back_from_its_manifest(self, root):
         write_job(root, schedule=HOURLY, env={"REGION": "${REGION:-eu}"}, legacy_start_time_arg=True)
         before = plan(root)
-        after = plan_of_manifest(manifest_from_bytes(manifest_of(before).to_bytes()))
+        after = plan_of_manifest(
+            DeployedManifest.from_json(json.loads(json.dumps(manifest_of(before).to_json())), dag_id=DAG_ID)
+        )
         assert isinstance(after, JobPlan)
         assert (after.schedule, after.job.document, after.settings, after.key) == (
             before.schedule,
@@ -195,7 +190,7 @@ class TestAJobThatIsGone:
 
     def test_its_last_task_still_finds_it(self, root, state, monkeypatch):
         path = write_job(root, schedule=HOURLY)
-        state.write_manifest(manifest_of(plan(root)))
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         path.unlink()
         asks_for(DAG_ID, monkeypatch)
         (task,) = build_dags(conf_root=root)[DAG_ID].tasks

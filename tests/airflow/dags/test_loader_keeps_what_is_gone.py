@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,13 +12,16 @@ import pytest
 from airflow_chronon.airflow.config import bundle_of
 from airflow_chronon.airflow.operators.modes import ChrononOperator
 from airflow_chronon.conf_root.root import read_conf_root
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.plan.facts import Deployment
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.plan.record import Retirement
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import StateFolder, open_state
-from tests.support.confs import plan_of, staging_query
+from tests.support.confs import at, plan_of, staging_query
 
 GONE, HERE = "staging_query.t.gone__1", "staging_query.t.here__1"
 
@@ -27,7 +31,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A conf root with one conf, and a state folder that remembers another."""
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
     write(tmp_path / "root", "here__1")
-    state(tmp_path / "root").write_manifest(manifest_of(plan_of(staging_query("t.gone__1", schedule="0 2 * * *"))))
+    deploy(state(tmp_path / "root"), plan_of(staging_query("t.gone__1", schedule="0 2 * * *")))
     return tmp_path / "root"
 
 
@@ -35,6 +39,11 @@ def write(root: Path, name: str, text: str | None = None, **of: object) -> None:
     path = root / "compiled" / "staging_queries" / "t" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text or json.dumps(staging_query(f"t.{name}", **of)))  # type: ignore[arg-type]
+
+
+def deploy(state: StateFolder, plan: ConfPlan) -> None:
+    """What a reconcile records of a conf that it sees."""
+    state.write_record(record_after(plan, manifest_of(plan), None, now=at("2026-06-01")))
 
 
 def state(root: Path) -> StateFolder:
@@ -46,8 +55,8 @@ def asks_for(dag_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airflow.sdk.get_parsing_context", lambda: SimpleNamespace(dag_id=dag_id))
 
 
-def schedule(dag: object) -> RunSchedule:
-    found: RunSchedule = dag.timetable._runs  # type: ignore[attr-defined]
+def schedule(dag: object) -> PartitionedSchedule:
+    found: PartitionedSchedule = dag.timetable._runs  # type: ignore[attr-defined]
     return found
 
 
@@ -82,13 +91,25 @@ def test_a_task_of_a_good_conf_asks_nothing_of_the_state_folder(root: Path, monk
     assert set(build_dags(conf_root=root)) == {HERE}
 
 
-def test_once_the_copy_is_dropped_the_dag_is_gone(root: Path) -> None:  # case 32
-    state(root).remove_manifest(GONE)
+def test_once_its_history_is_archived_the_dag_is_gone(root: Path) -> None:  # case 32
+    record = state(root).read_record(GONE)
+    assert record is not None
+    retirement = Retirement(at("2026-06-02"), "gone", "a test")
+    state(root).write_record(replace(record, retirement=retirement))
+    assert set(build_dags(conf_root=root)) == {GONE, HERE}
+    state(root).write_record(replace(record, retirement=replace(retirement, archive="archive/x")))
     assert set(build_dags(conf_root=root)) == {HERE}
 
 
+def test_a_damaged_record_of_a_conf_that_is_there_is_not_even_read(root: Path) -> None:  # S9
+    folder = root.parent / "home" / "chronon_state" / "dags-folder" / "main" / "records"
+    (folder / f"{HERE}.json").write_text("{")
+    assert set(build_dags(conf_root=root)) == {GONE, HERE}
+    raise_import_errors(conf_root=root)
+
+
 def test_a_conf_that_was_broken_since_keeps_its_dag_off(root: Path) -> None:
-    state(root).write_manifest(manifest_of(plan_of(staging_query("t.here__1"))))
+    deploy(state(root), plan_of(staging_query("t.here__1")))
     write(root, "here__1", "{")
     assert schedule(build_dags(conf_root=root)[HERE]).modes == {}
 
@@ -108,8 +129,8 @@ def test_a_loader_file_per_team_keeps_its_own(root: Path) -> None:
     assert set(build_dags(conf_root=root, match="staging_query/t.gone*")) == {GONE}
 
 
-def test_a_damaged_copy_costs_no_other_dag_and_is_shown(root: Path) -> None:
-    folder = root.parent / "home" / "chronon_state" / "dags-folder" / "main" / "copies"
+def test_a_damaged_record_costs_no_other_dag_and_is_shown(root: Path) -> None:
+    folder = root.parent / "home" / "chronon_state" / "dags-folder" / "main" / "records"
     (folder / f"{GONE}.json").write_text("{")
     assert set(build_dags(conf_root=root)) == {HERE}
     with pytest.raises(ImportErrors, match="is damaged"):
@@ -150,12 +171,12 @@ def test_the_file_that_another_branchs_last_job_reads_stays(root: Path, monkeypa
 
 @pytest.fixture
 def trial(root: Path) -> Path:
-    """A branch beside the main one: its conf has a copy, as the main one's has."""
+    """A branch beside the main one: its conf has a record, as the main one's has."""
     path, owner = root.parent / "trial", Deployment("trial", DEFAULT_BUNDLE)
     write(path, "own__1")
     (path / "chronon.yaml").write_text("branch: trial\n")
-    plan = read_conf_root(path, environ={}).facts().plans["trial--staging_query.t.own__1"]
-    open_state(str(root.parent / "home" / "chronon_state"), deployment=owner).write_manifest(manifest_of(plan))
+    plan = read_conf_root(path, environ={}).facts().confs["trial--staging_query.t.own__1"]
+    deploy(open_state(str(root.parent / "home" / "chronon_state"), deployment=owner), plan)
     return path
 
 

@@ -13,10 +13,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.dags import build_dags
-from tests.support.airflow_jobs import arm, context, job_plan, state_of, write_job
+from tests.support.airflow_jobs import context, job_plan, see, state_of, write_job
 from tests.support.schedules import at
 
-DAG_ID = "job.etl.hourly__1"
+DAG_ID = "job.etl.hourly"
 SHOW = "import json, os, sys; open(sys.argv[1], 'w').write(json.dumps([sys.argv[2:], dict(os.environ)]))"
 WINDOW = ("HOPS_START_TIME", "HOPS_END_TIME", "HOPS_LOGICAL_DATE")
 
@@ -42,7 +42,7 @@ def run(tmp_path: Path, seen: Path, clock, monkeypatch):
         schedule = document.pop("schedule", {"cron_expression": "0 * * * *"})
         runner = {"kind": "command", "argv": [sys.executable, "-c", SHOW, str(seen), *argv]}
         write_job(root, runner={**runner, **document.pop("runner", {})}, schedule=schedule, **document)
-        arm(state_of(tmp_path / "home"), job_plan(root, DAG_ID), now=at("2026-06-01T00:20:00Z"))
+        see(state_of(tmp_path / "home"), job_plan(root, DAG_ID), now=at("2026-06-01T00:20:00Z"))
         build_dags(conf_root=root)[DAG_ID].get_task("run").execute(given)
         arguments, environment = json.loads(seen.read_text())
         return arguments, environment
@@ -63,7 +63,7 @@ class TestTheWindow:
         _, environment = run(context(NINE, interval=(at(NINE), at(TEN)), run_type="scheduled"))
         assert window(environment) == (NINE, TEN, NINE)
         assert environment["CHRONON_START_TIME"] == NINE and environment["CHRONON_PARTITION"] == NINE
-        assert environment["CHRONON_CONF"] == "job/etl.hourly__1"
+        assert environment["CHRONON_CONF"] == "job/etl.hourly"
         assert (environment["CHRONON_MODE"], environment["CHRONON_RUN_ID"]) == ("run", "run-1")
 
     def test_of_a_replay_is_worked_out_from_its_key(self, run):
@@ -113,7 +113,7 @@ class TestTheWindow:
         _, environment = run(context())
         assert window(environment) == (None, None, None)
         assert not [name for name in environment if name.startswith("CHRONON_START") or name == "CHRONON_PARTITION"]
-        assert environment["CHRONON_CONF"] == "job/etl.hourly__1"
+        assert environment["CHRONON_CONF"] == "job/etl.hourly"
 
     def test_of_a_job_without_a_schedule_is_what_is_given(self, run):
         assert window(run(context(start_time=NINE, end_time=TEN), schedule=None)[1]) == (NINE, TEN, NINE)
@@ -128,7 +128,7 @@ class TestRefusals:
             (context(start_time=NINE), "no end"),
             (context(logical_date=NINE), "without a window"),
             (context(start_time=TEN, end_time=NINE), "not after its start"),
-            (context(start_time="nine", end_time=TEN), "'nine' is no instant"),
+            (context(start_time="nine", end_time=TEN), "'nine' is not an instant"),
             (context("2026-06-01T08:30:00Z"), "Use 2026-06-01T08:00:00Z or 2026-06-01T09:00:00Z"),
             (context("2026-06-10T00:00:00Z"), "has not come"),
         ],

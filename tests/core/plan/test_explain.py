@@ -7,31 +7,31 @@ from typing import get_args
 
 from airflow_chronon.core.plan import actions
 from airflow_chronon.core.plan.explain import explain_plan, format_action, plan_json
-from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 from tests.support.confs import at, plan_of, staging_query
 
 PLAN = plan_of(staging_query("t.s.x__1"))
+RECORD = record_after(PLAN, manifest_of(PLAN), None, now=0)
 FAULT = Fault("C23", "", "the tree holds no conf", "bring it back")
-STRETCH = LabelRange(at("2026-06-01"), at("2026-06-03"), ("2026-06-01", "2026-06-02", "2026-06-03"))  # type: ignore[arg-type]
+RANGE = LabelRange(at("2026-06-01"), at("2026-06-03"), ("2026-06-01", "2026-06-02", "2026-06-03"))  # type: ignore[arg-type]
 EVERY = (
     actions.Keep("kept"),
-    actions.Deploy("x", manifest_of(PLAN), is_new=True),
-    actions.Record((journal_entry(PLAN, manifest_of(PLAN), None, Seen(0)),)),
-    actions.Restore("x"),
+    actions.SetAside("x"),
+    actions.Deploy("x", RECORD, is_new=True),
+    actions.Restore("x", RECORD),
+    actions.Record("x", RECORD, "it was paused by hand"),
     actions.Unpause("x", "paused by hand"),
-    actions.KeepPaused("x", "the one before it is paused"),
-    actions.Replay("x", STRETCH, 4),
+    actions.Replay("x", RANGE, 4),
     actions.Drain("x", "gone"),
     actions.WaitForRuns("x", 2),
     actions.StopRuns("x", 2, "its settings say so"),
     actions.Wait("x", "something else"),
     actions.Archive("x"),
-    actions.Forget("x"),
     actions.Delete("x"),
-    actions.Clear("x"),
+    actions.Forget("x"),
     actions.Hold(("x", "y"), FAULT),
     actions.Report(actions.Severity.WARNING, FAULT, "x"),
 )
@@ -48,9 +48,9 @@ def test_every_kind_of_action_has_words_and_json() -> None:
 
 def test_what_is_held_is_listed_and_what_is_kept_is_counted() -> None:
     lines = explain_plan(actions.Plan(EVERY))
-    assert lines[-1].startswith("1 conf unchanged; deploy 1, restore 1")
+    assert lines[-1].startswith("1 conf unchanged; set 1, deploy 1, restore 1")
     assert [line.strip() for line in lines if "would retire" in line] == ["would retire x", "would retire y"]
-    assert not any("kept" in line for line in lines[:-1] if "a copy is kept" not in line)
+    assert not any("kept" in line for line in lines[:-1] if "set aside" not in line)
 
 
 def test_a_replay_names_its_labels() -> None:
@@ -58,6 +58,6 @@ def test_a_replay_names_its_labels() -> None:
 
 
 def test_only_errors_and_what_is_held_are_findings() -> None:
-    assert actions.Plan(EVERY).findings == (EVERY[15],)
+    assert actions.Plan(EVERY).findings == (EVERY[14],)
     error = actions.Report(actions.Severity.ERROR, FAULT)
     assert actions.Plan((error,)).findings == (error,)

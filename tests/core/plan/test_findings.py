@@ -91,7 +91,7 @@ def test_a_table_that_another_branch_writes_too() -> None:  # C24
 
 
 def test_a_table_that_was_begun_on_another_grid() -> None:  # C22
-    (report,) = reports(state=StateFacts(contracts={"staging_query.t.s.x__1": "3h"}))
+    (report,) = reports(airflow=AirflowFacts(contracts={"staging_query.t.s.x__1": "3h"}))
     assert (report.severity, report.fault.rule) == (Severity.ERROR, "C22")
 
 

@@ -9,17 +9,10 @@ from hypothesis import strategies as st
 
 from airflow_chronon.core.calendar.instants import HOUR, TimeWindow
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.plan.history import (
-    JournalEntry,
-    PendingBackfill,
-    Seen,
-    entry_from_json,
-    entry_to_json,
-    journal_entry,
-    restored,
-)
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.plan.pending import pending_ranges
+from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import Document, at, events, group_by, plan_of, staging_query
@@ -39,12 +32,12 @@ def plan(document: Document, **more: object) -> ConfPlan:
     return plan_of(document, settings=settings(**more))
 
 
-def flipped(document: Document, **more: object) -> JournalEntry:
+def flipped(document: Document, **more: object) -> DeploymentRecord:
     """The entry of a conf whose catch-up was just switched on."""
     before = plan_of(document, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
     after = plan(document, **more)
-    known = journal_entry(before, manifest_of(before), None, Seen(NOW - 1000))
-    return journal_entry(after, manifest_of(after), known, Seen(NOW))
+    known = record_after(before, manifest_of(before), None, now=NOW - 1000)
+    return record_after(after, manifest_of(after), known, now=NOW)
 
 
 def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]:
@@ -55,7 +48,7 @@ def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]
     ]
 
 
-def owed_labels(of: ConfPlan, past: list[KnownRun]) -> list[tuple[str, ...]]:
+def pending_labels(of: ConfPlan, past: list[KnownRun]) -> list[tuple[str, ...]]:
     _, label_ranges = pending_ranges(PendingBackfill(NOW), of.schedule, past)
     return [label_range.labels for label_range in label_ranges]
 
@@ -68,26 +61,26 @@ class TestThreeHoursAtOne:
     def test_everything_since_the_start_that_has_no_run(self) -> None:
         of = plan(THREE_HOURS)
         past = ran(of, "2026-06-01-07-00", "2026-06-01-19-00")
-        assert owed_labels(of, past) == [labels("01-01-00", "01-04-00"), labels("01-10-00", "01-13-00", "01-16-00")]
+        assert pending_labels(of, past) == [labels("01-01-00", "01-04-00"), labels("01-10-00", "01-13-00", "01-16-00")]
 
     def test_never_a_partition_that_has_a_run_whatever_became_of_it(self) -> None:
         of = plan(THREE_HOURS)
         past = ran(of, "2026-06-01-10-00") + ran(of, "2026-06-01-04-00", is_scheduled=False)
-        assert owed_labels(of, past) == [labels("01-01-00"), labels("01-07-00")]
+        assert pending_labels(of, past) == [labels("01-01-00"), labels("01-07-00")]
 
     def test_a_run_over_a_range_covers_all_of_it(self) -> None:
         of = plan(THREE_HOURS)
         wide = KnownRun("m", "success", False, TimeWindow(at("2026-06-01 01:00"), at("2026-06-01 07:00")))
-        assert owed_labels(of, [wide, *ran(of, "2026-06-01-10-00")]) == [labels("01-07-00")]
+        assert pending_labels(of, [wide, *ran(of, "2026-06-01-10-00")]) == [labels("01-07-00")]
 
     def test_the_cap_keeps_the_newest_of_what_was_missed(self) -> None:  # H10
         of = plan(THREE_HOURS, max_catchup_runs=2)
         past = ran(of, "2026-06-01-13-00", "2026-06-01-19-00", "2026-06-01-22-00")
-        assert owed_labels(of, past) == [labels("01-10-00"), labels("01-16-00")]
+        assert pending_labels(of, past) == [labels("01-10-00"), labels("01-16-00")]
 
     def test_what_the_timetable_has_yet_to_run_counts_for_the_cap(self) -> None:  # H10
         of = plan(THREE_HOURS, max_catchup_runs=2)
-        assert owed_labels(of, ran(of, "2026-06-01-13-00", "2026-06-01-19-00")) == [labels("01-16-00")]
+        assert pending_labels(of, ran(of, "2026-06-01-13-00", "2026-06-01-19-00")) == [labels("01-16-00")]
 
     def test_the_cap_holds_when_the_first_run_of_all_comes_after_the_flip(self) -> None:  # H10
         of = plan(THREE_HOURS, max_catchup_runs=2)
@@ -101,14 +94,14 @@ class TestThreeHoursAtOne:
     def test_the_skip_date_comes_before_the_cap(self) -> None:  # H11
         of = plan(THREE_HOURS, max_catchup_runs=3, skip_to_date="2026-06-01T13:00Z")
         past = ran(of, "2026-06-01-19-00", "2026-06-01-22-00")
-        assert owed_labels(of, past) == [labels("01-13-00", "01-16-00")]
+        assert pending_labels(of, past) == [labels("01-13-00", "01-16-00")]
 
     def test_what_comes_after_the_newest_scheduled_run_is_the_timetables(self) -> None:
         of = plan(THREE_HOURS)
-        assert owed_labels(of, ran(of, "2026-06-01-04-00")) == [labels("01-01-00")]
+        assert pending_labels(of, ran(of, "2026-06-01-04-00")) == [labels("01-01-00")]
 
-    def test_a_schedule_that_never_ran_owes_nothing_since_catch_up_makes_its_runs(self) -> None:
-        assert owed_labels(plan(THREE_HOURS), []) == []
+    def test_a_schedule_that_never_ran_has_nothing_pending_since_catch_up_makes_its_runs(self) -> None:
+        assert pending_labels(plan(THREE_HOURS), []) == []
 
     def test_the_cap_holds_however_many_reconciles_it_takes(self) -> None:
         of = plan(THREE_HOURS, max_catchup_runs=3)
@@ -127,13 +120,13 @@ class TestWeekly:
     def test_a_missed_fire_is_replayed_partition_by_partition(self) -> None:  # C9
         of = plan(WEEKLY, start_date="2026-05-18")
         past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
-        assert owed_labels(of, past) == [tuple(f"2026-05-{day}" for day in range(18, 25))]
+        assert pending_labels(of, past) == [tuple(f"2026-05-{day}" for day in range(18, 25))]
 
     def test_a_missed_fire_of_which_only_some_partitions_ran_is_missed_still(self) -> None:  # C28
         of = plan(WEEKLY, start_date="2026-05-18")
         past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
         past += ran(of, "2026-05-24", "2026-05-20", is_scheduled=False)
-        assert owed_labels(of, past) == [
+        assert pending_labels(of, past) == [
             ("2026-05-18", "2026-05-19"),
             ("2026-05-21", "2026-05-22", "2026-05-23"),
         ]
@@ -141,64 +134,56 @@ class TestWeekly:
     def test_the_cap_counts_fires(self) -> None:
         of = plan(WEEKLY, start_date="2026-05-01", max_catchup_runs=1)
         past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
-        assert owed_labels(of, past) == [tuple(f"2026-05-{day}" for day in range(18, 25))]
+        assert pending_labels(of, past) == [tuple(f"2026-05-{day}" for day in range(18, 25))]
 
     def test_the_first_fire_is_cut_at_the_start(self) -> None:
         of = plan(WEEKLY, start_date="2026-05-22")
         past = [KnownRun("s", "success", True, TimeWindow(at("2026-05-25"), at("2026-06-01")))]
-        assert owed_labels(of, past) == [("2026-05-22", "2026-05-23", "2026-05-24")]
+        assert pending_labels(of, past) == [("2026-05-22", "2026-05-23", "2026-05-24")]
 
 
-class TestWhenSomethingIsOwed:
+class TestWhenSomethingIsPending:
     def test_a_flip_to_catch_up(self) -> None:
         assert flipped(THREE_HOURS).pending == PendingBackfill(NOW)
 
     def test_a_start_moved_back(self) -> None:
         known = flipped(THREE_HOURS)
         after = plan(THREE_HOURS, start_date="2026-05-01")
-        assert journal_entry(
-            after, manifest_of(after), replace(known, pending=None), Seen(NOW + 5)
+        assert record_after(
+            after, manifest_of(after), replace(known, pending=None), now=NOW + 5
         ).pending == PendingBackfill(NOW + 5)
 
     def test_not_a_new_conf_whose_timetable_catches_up_itself(self) -> None:
         of = plan(THREE_HOURS)
-        assert journal_entry(of, manifest_of(of), None, Seen(NOW)).pending is None
+        assert record_after(of, manifest_of(of), None, now=NOW).pending is None
 
     def test_not_a_conf_whose_schedule_was_off_until_now(self) -> None:  # H10: its timetable does it all
         off, on = plan(THREE_HOURS, enabled=False, catchup=False), plan(THREE_HOURS, max_catchup_runs=3)
-        known = journal_entry(off, manifest_of(off), None, Seen(NOW - 1000))
-        assert journal_entry(on, manifest_of(on), known, Seen(NOW)).pending is None
+        known = record_after(off, manifest_of(off), None, now=NOW - 1000)
+        assert record_after(on, manifest_of(on), known, now=NOW).pending is None
 
-    def test_not_a_conf_that_is_back_after_its_retirement(self) -> None:  # H16
+    def test_a_flip_in_the_very_second_in_which_the_conf_was_first_seen(self) -> None:  # H13
         before = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
-        known = restored(journal_entry(before, manifest_of(before), None, Seen(NOW - 1000)), now=NOW)
-        of = plan(THREE_HOURS)
-        entry = journal_entry(of, manifest_of(of), known, Seen(NOW))
-        assert entry.pending is None
-        again = replace(entry, revisions=(known.now,))
-        assert journal_entry(of, manifest_of(of), again, Seen(NOW + 5)).pending == PendingBackfill(NOW + 5)
+        known, of = record_after(before, manifest_of(before), None, now=NOW), plan(THREE_HOURS)
+        assert record_after(of, manifest_of(of), known, now=NOW).pending == PendingBackfill(NOW)
 
     def test_not_a_flip_back_or_a_changed_cap(self) -> None:
         known = flipped(THREE_HOURS)
         off = plan_of(THREE_HOURS, settings=Settings.model_validate({"start_date": "2026-06-01T01:00Z"}))
-        assert journal_entry(off, manifest_of(off), known, Seen(NOW + 5)).pending is None
+        assert record_after(off, manifest_of(off), known, now=NOW + 5).pending is None
         capped = plan(THREE_HOURS, max_catchup_runs=9)
-        assert journal_entry(capped, manifest_of(capped), replace(known, pending=None), Seen(NOW + 5)).pending is None
+        assert record_after(capped, manifest_of(capped), replace(known, pending=None), now=NOW + 5).pending is None
 
-    def test_eras_tell_what_held_when(self) -> None:  # H20
-        entry = flipped(THREE_HOURS)
-        assert [revision.schedule.catch_up.enabled for revision in entry.revisions] == [False, True]
-        before, after = entry.revision_at(NOW - 1), entry.revision_at(NOW)
-        assert before is entry.revisions[0] and after is entry.now and entry.revision_at(0) is None
+    def test_revisions_tell_what_held_when(self) -> None:  # H20
+        record = flipped(THREE_HOURS)
+        assert [(each.since, each.schedule.catch_up.enabled) for each in record.revisions] == [
+            (NOW - 1000, False),
+            (NOW, True),
+        ]
 
-    def test_a_conf_that_was_retired_starts_a_new_history(self) -> None:  # H16
-        again = restored(replace(flipped(THREE_HOURS), gone=NOW + 1), now=NOW + 9)
-        assert (again.first_seen, again.gone, again.pending, len(again.revisions)) == (NOW + 9, None, None, 1)
-        assert again.grid == "3h@1h"  # C22
-
-    def test_an_entry_survives_its_json(self) -> None:
+    def test_a_record_survives_its_json(self) -> None:
         entry = flipped(THREE_HOURS, max_catchup_runs=4, skip_to_date="2026-06-01")
-        assert entry_from_json(entry_to_json(entry)) == entry
+        assert DeploymentRecord.from_json(entry.to_json(), dag_id=entry.dag_id) == entry
 
 
 @given(
@@ -206,7 +191,7 @@ class TestWhenSomethingIsOwed:
     cap=st.none() | st.integers(1, 60),
     newest=st.integers(1, 40),
 )
-def test_replaying_what_is_owed_leaves_no_hole_within_the_cap(done: set[int], cap: int | None, newest: int) -> None:
+def test_replaying_what_is_pending_leaves_no_hole_within_the_cap(done: set[int], cap: int | None, newest: int) -> None:
     hourly = plan_of(
         staging_query("t.s.h__1", schedule="0 * * * *", interval="1h"),
         settings=settings(max_catchup_runs=cap, start_date="2026-06-01"),

@@ -8,8 +8,8 @@ import pytest
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.runs.skip_reasons import ScheduleRevision
 from airflow_chronon.core.runs.states import Known, KnownRun, PartitionRow, State, partition_rows
+from airflow_chronon.core.schedules.revision import ScheduleRevision
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import at, plan_of, staging_query
 

@@ -69,6 +69,14 @@ class TestOnePartitionPerFire:  # C8
         )
         assert (run["start"], run["end"]) == ("2026-06-01T01:00:00Z", "2026-06-01T04:00:00Z")
 
+    def test_a_run_belongs_to_the_range_of_its_fire(self) -> None:
+        plan = plan_of(staging_query(schedule="15 1-22/3 * * *", offset="1h"))
+        assert [run["fire"] for run in runs_of(plan, "2026-06-01 04:16", "2026-06-01 07:15")] == []
+        assert [run["fire"] for run in runs_of(plan, "2026-06-01 04:15", "2026-06-01 07:16")] == [
+            "2026-06-01T04:15:00Z",
+            "2026-06-01T07:15:00Z",
+        ]
+
 
 class TestCoarseSchedules:  # C9
     def test_a_weekly_run_writes_the_seven_days_since_the_last(self) -> None:

@@ -43,6 +43,13 @@ def test_a_key_of_another_kind_is_not_known():
     assert message.endswith("Allowed are kind, kv_store, memory_limit, threads, warehouse.")
 
 
+def test_the_tables_of_a_catalog_are_a_known_key_of_every_kind():
+    (message,) = refused("catalog: {tabels: []}")
+    assert message.endswith("Did you mean tables? Allowed are kind, landed, root, storage_options, tables.")
+    (message,) = refused("catalog: {tables: [{match: x, lnded: any_file}]}")
+    assert message.endswith("Allowed are kind, landed, match, root, storage_options.")
+
+
 def test_the_embedded_engine_cannot_write_to_a_catalog_elsewhere():
     (message,) = refused("catalog: {root: 's3://bucket'}")
     assert (
@@ -62,6 +69,8 @@ def test_a_fault_of_the_defaults_is_named_once_and_not_again_for_what_is_laid_ov
     text = "catalog: {landed: soon, tables: [{match: x}]}\noverrides:\n- {match: '*', retries: 3}\n- {match: y, catalog: {root: /y}}\n"
     (message,) = refused(text)
     assert message.startswith("line 1, catalog.landed:")
+    (message,) = refused("catalog: {rot: 1, tables: [{match: x}]}\noverrides: [{match: '*', retries: 3}]")
+    assert message.startswith("line 1, catalog.rot:")
 
 
 def test_a_fault_of_an_override_stands_in_the_override():

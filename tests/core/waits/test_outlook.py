@@ -14,7 +14,7 @@ from airflow_chronon.core.partitions.labels import PartitionSpec, default_patter
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import ModeSchedule, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, PartitionedSchedule
 from airflow_chronon.core.waits.outlook import (
     Forecast,
     Outlook,
@@ -32,23 +32,25 @@ DAG = "staging_query.t.s.hourly__1"
 
 def schedule_of(
     text: str, interval: int, offset: int = 0, catch_up: CatchUp | None = None, *, newest: bool = False
-) -> RunSchedule:
+) -> PartitionedSchedule:
     grid = PartitionGrid(interval, offset)
     spec = PartitionSpec(grid, partition_format(default_pattern(grid)))
     parsed = parse_schedule(text)
     assert parsed is not None
-    return RunSchedule(spec, {Mode.BACKFILL: ModeSchedule(parsed, newest)}, catch_up or CatchUp(), (Mode.BACKFILL,))
+    return PartitionedSchedule(
+        spec, {Mode.BACKFILL: ModeSchedule(parsed, newest)}, catch_up or CatchUp(), (Mode.BACKFILL,)
+    )
 
 
 HOURLY = schedule_of("5 * * * *", HOUR)
 WEEKLY = schedule_of("0 6 * * MON", DAY)
 
 
-def writer_of(schedule: RunSchedule | None) -> TableWriter:
+def writer_of(schedule: PartitionedSchedule | None) -> TableWriter:
     return TableWriter(DAG, Mode.BACKFILL, schedule)
 
 
-def outlook(schedule: RunSchedule, start: str, history: WriterHistory, now: str) -> Outlook:
+def outlook(schedule: PartitionedSchedule, start: str, history: WriterHistory, now: str) -> Outlook:
     return forecast(writer_of(schedule), at(start), history, now=at(now)).outlook
 
 
@@ -74,7 +76,7 @@ class TestAPartitionThatIsToCome:
         assert outlook(HOURLY, "2026-06-01 07:00", ran, "2026-06-01 10:30") is Outlook.TO_COME
 
     @pytest.mark.parametrize("schedule", [None, replace(HOURLY, modes={})])
-    def test_is_anything_of_a_writer_that_is_off_or_not_known(self, schedule: RunSchedule | None) -> None:
+    def test_is_anything_of_a_writer_that_is_off_or_not_known(self, schedule: PartitionedSchedule | None) -> None:
         found = forecast(writer_of(schedule), at("2026-06-01"), WriterHistory(None), now=at("2026-06-02"))
         assert found.outlook is Outlook.TO_COME
         assert "by hand" in found.note  # C12, C24: with a warning
@@ -155,7 +157,7 @@ T0 = at("2026-06-01")
     late=st.integers(0, 500),
 )
 def test_what_is_to_come_comes_and_what_never_will_does_not(
-    schedule: RunSchedule, catches_up: bool, cap: int | None, up: list[tuple[int, int]], late: int
+    schedule: PartitionedSchedule, catches_up: bool, cap: int | None, up: list[tuple[int, int]], late: int
 ) -> None:
     """A scheduler that was up for some hours, again and again, and is up from now on: every forecast comes true (H8 to H10)."""
     policy = CatchUp(enabled=catches_up, max_runs=cap, start=T0) if catches_up else CatchUp()

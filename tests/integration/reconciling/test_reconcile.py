@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from airflow_api import wait_until
 
 from airflow_chronon.airflow_api.client import AirflowRest
 from airflow_chronon.airflow_api.errors import Conflict
@@ -16,6 +15,7 @@ from airflow_chronon.core.plan import facts
 from airflow_chronon.core.plan.actions import Delete, Plan
 from airflow_chronon.reconcile.apply import apply_plan
 from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
 
@@ -98,7 +98,7 @@ def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_agai
 
 def dags_of(deployment: Deployment, branch: str) -> set[str]:
     """The DAGs of a branch, stale ones too."""
-    found = deployment.airflow.api._pages("/dags", "dags", query={"tags": f"branch:{branch}", "exclude_stale": False})
+    found = deployment.airflow.api.pages("/dags", "dags", query={"tags": f"branch:{branch}", "exclude_stale": False})
     return {dag["dag_id"] for dag in found}
 
 
@@ -122,7 +122,7 @@ def test_empty_half_and_broken_checkouts_retire_nothing(deploy: Callable[[str], 
     (here.root / "compiled" / "staging_queries" / "t" / "kept0__1").write_text("{")
     broken = here.reconcile()
     assert broken.returncode == 0 and "would retire" not in broken.stdout
-    assert here.state().tombstones() == {}
+    assert not here.retiring()
     assert len(dags_of(here, "damaged")) == 9
 
 
@@ -192,11 +192,11 @@ def test_the_reconciler_dag_does_the_same_and_takes_a_confirmation(deploy: Calla
             )
 
         assert ends() == "success"
-        assert here.state().manifests() == {"auto--staging_query.t.one__1", "auto--staging_query.t.two__1"}
+        assert set(here.records()) == {"auto--staging_query.t.one__1", "auto--staging_query.t.two__1"}
         here.write()
         assert ends() == "failed"
-        assert here.state().tombstones() == {}
+        assert not here.retiring()
         assert ends(confirm_mass_retire=True) == "success"
-        assert len(here.state().tombstones()) == 2
+        assert len(here.retiring()) == 2
     finally:
         reconciler.unlink()

@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from airflow_api import wait_until
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
 
@@ -46,9 +46,9 @@ def test_a_killed_reconciler_loses_nothing(reconciled_airflow: RealAirflow, kill
             victim.send_signal(signal.SIGKILL)
             victim.wait()
     here.reconciled_until(lambda: all(here.is_gone(ids[name]) for name in going), why="what was to go is gone")
-    here.reconciled_until(lambda: here.state().tombstones() == {}, why="no retirement is left")
+    here.reconciled_until(lambda: not here.retiring(), why="no retirement is left")
     for name, run in runs.items():
         archived = [line for line in here.archived(ids[name]) if line["kind"] == "run"]
         assert [line["dag_run_id"] for line in archived] == [run.run_id]
-    assert here.state().manifests() == {ids[name] for name in staying}
+    assert set(here.records()) == {ids[name] for name in staying}
     assert not any(here.is_gone(ids[name]) for name in staying)

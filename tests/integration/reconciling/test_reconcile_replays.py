@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from airflow_api import wait_until
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, iso
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
 
@@ -54,7 +54,7 @@ def test_a_flip_replays_what_was_missed_and_nothing_else(
         lambda: {run.partition_key for run in reconciled_airflow.api.runs(dag_id)} >= set(expected),
         why="what was missed has runs",
     )
-    here.reconciled_until(lambda: here.state().journal()[dag_id].pending is None, why="nothing is owed any more")
+    here.reconciled_until(lambda: here.records()[dag_id].pending is None, why="nothing is pending any more")
     keys = sorted(run.partition_key or "" for run in reconciled_airflow.api.runs(dag_id) if run.run_type != "scheduled")
     assert keys == expected
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow_api import wait_until
 
 from airflow_chronon.cli.main import main
 from tests.support.command_line import Answer
 from tests.support.confs import dependency
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.replay_lab import Lab, unscheduled
 
 pytestmark = pytest.mark.soak
@@ -51,7 +51,7 @@ def test_missing_partitions_run_as_one_range_and_by_key_and_the_same_range_any_n
     lab: Lab, cli: Cli
 ) -> None:
     dag_id = lab.deploy(unscheduled("t.replay.missing__1", "1h"))
-    lab.wait_for_dags(dag_id)
+    lab.wait_for(dag_id)
     labels = hours(8, 3)
     (lab.airflow.warehouse / lab.table("t.replay.missing__1") / f"ds={labels[2]}").mkdir(parents=True)
     (lab.airflow.warehouse / lab.table("t.replay.missing__1") / f"ds={labels[2]}" / "_SUCCESS").touch()
@@ -87,7 +87,7 @@ def test_missing_partitions_run_as_one_range_and_by_key_and_the_same_range_any_n
 
 def test_failed_partitions_are_named_and_failed_runs_exactly_those(lab: Lab, cli: Cli) -> None:
     dag_id, table = lab.deploy(unscheduled("t.replay.failing__1", "1h")), lab.table("t.replay.failing__1")
-    lab.wait_for_dags(dag_id)
+    lab.wait_for(dag_id)
     labels = hours(6, 4)
     span = (dag_id, "--start-ds", labels[0], "--end-ds", labels[-1])
     lab.fail(table, labels[1])
@@ -104,7 +104,7 @@ def test_failed_partitions_are_named_and_failed_runs_exactly_those(lab: Lab, cli
 
 def test_what_cannot_be_is_refused_in_one_sentence_and_nothing_is_created(lab: Lab, cli: Cli) -> None:
     dag_id, table = lab.deploy(unscheduled("t.replay.refused__1", "1h")), lab.table("t.replay.refused__1")
-    lab.wait_for_dags(dag_id)
+    lab.wait_for(dag_id)
     labels = hours(6, 3)
     refusals = {
         ("--start-ds", labels[1], "--end-ds", labels[0]): "is before start_ds",  # case 12
@@ -140,7 +140,7 @@ def test_with_upstream_the_producers_run_first_and_everything_lands(lab: Lab, cl
     raw = lab.deploy(unscheduled("t.replay.raw__1", "1h"))
     reads = [dependency("ns.t_replay_raw__1", "1h")]
     total = lab.deploy(unscheduled("t.replay.total__1", "3h", dependencies=reads))
-    lab.wait_for_dags(raw, total)
+    lab.wait_for(raw, total)
     labels = ["2026-06-01-03-00", "2026-06-01-06-00"]
     span = (total, "--start-ds", labels[0], "--end-ds", labels[1])
     answer = cli("backfill", *span, "--with-upstream", "--wait", "--format", "json")
@@ -155,7 +155,7 @@ def test_with_upstream_the_producers_run_first_and_everything_lands(lab: Lab, cl
 
 def test_airflow_plans_a_year_of_hours_as_the_command_prints_it(lab: Lab, cli: Cli) -> None:
     dag_id = lab.deploy(unscheduled("t.replay.year__1", "1h"))
-    lab.wait_for_dags(dag_id)
+    lab.wait_for(dag_id)
     answer = cli(
         "backfill", dag_id, "--start-ds", "2025-03-01", "--end-ds", "2026-02-28", "--dry-run", "--format", "json"
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow_api import wait_until
 
 from tests.support.confs import staging_query
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.replay_lab import Lab, unscheduled
 
 pytestmark = pytest.mark.soak
@@ -21,7 +21,7 @@ def hour(ago: int) -> str:
 
 def test_three_simultaneous_runs_of_one_key_write_one_after_the_other(lab: Lab) -> None:  # C28
     dag_id = lab.deploy(unscheduled("t.writers.three__1", "1h"))
-    lab.wait_for_dags(dag_id)
+    lab.wait_for(dag_id)
     table = lab.table("t.writers.three__1")
     with lab.holding(table):
         runs = [lab.airflow.api.trigger(dag_id, partition_key=hour(3)) for _ in range(3)]
@@ -42,7 +42,7 @@ def test_a_range_over_a_scheduled_run_in_progress_waits_for_it(lab: Lab) -> None
     table = lab.table("t.writers.scheduled__1")
     with lab.holding(table):
         dag_id = lab.deploy(staging_query("t.writers.scheduled__1", schedule="0 * * * *"))
-        lab.wait_for_dags(dag_id)
+        lab.wait_for(dag_id)
         scheduled = wait_until(
             lambda: next(iter(lab.airflow.api.runs(dag_id, state="running")), None), timeout=90, why="it is scheduled"
         )
@@ -68,7 +68,7 @@ def test_a_range_over_a_scheduled_run_in_progress_waits_for_it(lab: Lab) -> None
 def test_another_grid_under_the_same_version_never_writes_and_deleting_does_not_lift_it(lab: Lab) -> None:  # C22
     name = "t.writers.regridded__1"
     dag_id, table = lab.deploy(unscheduled(name, "1h")), lab.table(name)
-    lab.wait_for_dags(dag_id)
+    lab.wait_for(dag_id)
     assert lab.ended(lab.airflow.api.trigger(dag_id, partition_key=hour(5))).state == "success"
     grid = lambda: {tag["name"] for tag in lab.airflow.api.dag(dag_id)["tags"]}  # noqa: E731
     uri = "chronon://" + table.replace(".", "/")
@@ -79,10 +79,10 @@ def test_another_grid_under_the_same_version_never_writes_and_deleting_does_not_
         if deleted:
             lab.withdraw(unscheduled(name, "3h"))
             wait_until(lambda: lab.airflow.api.dag(dag_id)["is_stale"], timeout=120, why="no file produces it")
-            lab.airflow.api._request("DELETE", f"/dags/{dag_id}")
+            lab.airflow.api.request("DELETE", f"/dags/{dag_id}")
             wait_until(gone, timeout=120, why="Airflow has dropped the table's asset with its state")
             lab.deploy(unscheduled(name, "3h"))
-            lab.wait_for_dags(dag_id)
+            lab.wait_for(dag_id)
             wait_until(lambda: "grid:3h" in grid(), timeout=60, why="it is back")
         run = lab.ended(lab.airflow.api.trigger(dag_id, partition_key="2026-06-01-03-00"))
         assert run.state == "failed"

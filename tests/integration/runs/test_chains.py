@@ -53,13 +53,13 @@ def scheduled(deployment: Deployment, conf: CompiledConf) -> list[DagRun]:
 def test_every_conf_lands_its_first_possible_partition_and_no_run_is_left_waiting(
     deployment: Deployment, chain: datetime
 ) -> None:
-    first = {conf: first_success(deployment, conf, timeout=1200) for conf in CHAIN}
+    first = {conf.name: first_success(deployment, conf, timeout=1200) for conf in CHAIN}
     for conf, reads, length in ((THREES, MINUTES, 3), (SIXES, THREES, 6)):
-        begins = datetime.strptime(str(first[reads].partition_key), LABEL).replace(tzinfo=UTC)
-        ends_up = datetime.strptime(str(first[conf].partition_key), LABEL).replace(tzinfo=UTC)
+        begins = datetime.strptime(str(first[reads.name].partition_key), LABEL).replace(tzinfo=UTC)
+        ends_up = datetime.strptime(str(first[conf.name].partition_key), LABEL).replace(tzinfo=UTC)
         assert begins <= ends_up < begins + timedelta(minutes=length)  # the first whose inputs are all there
         skipped = [
-            run for run in scheduled(deployment, conf) if str(run.partition_key) < str(first[conf].partition_key)
+            run for run in scheduled(deployment, conf) if str(run.partition_key) < str(first[conf.name].partition_key)
         ]
         assert skipped, "a chain that begins in the middle passes over what it cannot make"
         for run in skipped:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from airflow_api import ApiError, wait_until
+from airflow_api import ApiError
 from local_airflow import HOST, MARK, USER, AirflowNotRunning, Component, LocalAirflow
 from sessions import end_processes, processes_marked
 
 from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.processes import deaf
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 from local_airflow import Component
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import LAND, CompiledConf, group_by, shell, staging_query
 from tests.support.integration.deployment import Deployment, day_label, midnight, utc_now
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from airflow_api import ApiError, DagRun, Json, TaskInstance, wait_until
+from airflow_api import ApiError, DagRun, Json, TaskInstance
 
 from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import CompiledConf
 from tests.support.integration.real_airflow import RealAirflow
 

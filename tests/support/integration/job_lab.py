@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan import facts
-from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.state.folder import StateFolder, open_state
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import LOADER, Deployment
 
@@ -64,8 +65,8 @@ class JobLab:
     def tell(self) -> Path:
         return self.airflow.server.home / "told" / "tell.py"
 
-    def dag_id(self, name: str, *, version: int = 1) -> str:
-        return f"{self.here.branch}--job.etl.{name}__{version}"
+    def dag_id(self, name: str) -> str:
+        return f"{self.here.branch}--job.etl.{name}"
 
     def write(self, name: str, *, works: float = 0, fails: int = 0, **document: Any) -> str:
         """Put a job file there as a whole, or another into its place; returns the DAG id."""
@@ -84,7 +85,8 @@ class JobLab:
     def seen_since(self, instant: Instant) -> None:
         """As if a reconcile had seen all jobs at an instant: their schedules count from then on."""
         plans = read_conf_root(self.here.root, environ=os.environ).facts().plans.values()
-        self.state().update_journal([journal_entry(plan, manifest_of(plan), None, Seen(instant)) for plan in plans])
+        for plan in plans:
+            self.state().write_record(record_after(plan, manifest_of(plan), None, now=instant))
         self.airflow.parse_soon()
 
     def state(self) -> StateFolder:
@@ -96,9 +98,9 @@ class JobLab:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def scheduled(self, name: str, *, version: int = 1) -> list[str]:
+    def scheduled(self, name: str) -> list[str]:
         """The logical dates of a job's scheduled runs, oldest first."""
-        found = self.airflow.api.runs(self.dag_id(name, version=version), run_type="scheduled")
+        found = self.airflow.api.runs(self.dag_id(name), run_type="scheduled")
         return sorted(run.partition_key or "" for run in found)
 
     def wait_for_runs(self, name: str, count: int = 1, *, timeout: float = 300) -> list[str]:

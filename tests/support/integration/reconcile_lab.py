@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 
+from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.state.folder import StateFolder, open_branches
 from tests.support.confs import group_by, staging_query
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow, run_real_airflow
 
 LOADER = """
@@ -101,6 +103,13 @@ class Deployment:
     def state(self) -> StateFolder:
         root = self.airflow.server.environment["AIRFLOW_HOME"] + "/chronon_state"
         return open_branches(root, branch=self.branch)["dags-folder", self.branch]
+
+    def records(self) -> dict[str, DeploymentRecord]:
+        return dict(self.state().read_records().found)
+
+    def retiring(self) -> set[str]:
+        """The DAGs of the branch that are being retired."""
+        return {dag_id for dag_id, record in self.records().items() if record.retirement is not None}
 
     def archived(self, dag_id: str) -> list[dict[str, object]]:
         """The lines of the newest archive of a DAG."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 
 from tests.support.confs import Document, staging_query
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow, run_real_airflow
 
 #: Says that it begins, waits while it is held, lands its partitions unless it is told to fail, says that it has ended.
@@ -65,7 +66,7 @@ class Lab:
         self._path(document).unlink()
         self.airflow.parse_soon()
 
-    def wait_for_dags(self, *dag_ids: str) -> None:
+    def wait_for(self, *dag_ids: str) -> None:
         """Return once Airflow knows these DAGs."""
         for dag_id in dag_ids:
             wait_until(lambda dag_id=dag_id: self.airflow.api.dag(dag_id), timeout=120, why=f"{dag_id} is known")
