@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 from local_airflow import Component
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import CompiledConf, staging_query
 from tests.support.integration.deployment import Deployment, utc_now
 
