@@ -12,6 +12,7 @@ from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.conf import Conf, ConfKey, schedule_faults, schedules_of
 from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
+from airflow_chronon.core.confs.inputs import left_without_inputs
 from airflow_chronon.core.confs.naming import dag_id, tags
 from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf
@@ -181,7 +182,8 @@ def _with_writers(
         tables = (dependency.table for found in plan.dependencies.values() for dependency in found)
         writers = index.of_tables(tables, reader=plan.conf.key)
         if writers:
-            verdicts[key] = replace(plan, writers=writers)
+            found = replace(plan, writers=writers)
+            verdicts[key] = replace(found, warnings=(*found.warnings, *left_without_inputs(found)))
     return verdicts
 
 
