@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 from airflow.sdk.execution_time.comms import GetDRCount, GetPreviousTI, GetTaskStates
 from airflow.utils.state import DagRunState
 
+from airflow_chronon.airflow_api.coverage import LAST_TASK
 from airflow_chronon.core.calendar.instants import DAY, Instant, from_datetime, to_datetime
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import (
@@ -32,7 +33,6 @@ from airflow_chronon.core.waits.poll import Observation, missing_starts
 _LOG = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
-LAST_TASK = "landed"  #: every run of a conf ends with it: its state tells how the run stands
 MOST_RUNS = 2_000  #: of one writer are asked about in a poll; partitions of further ones count as to come
 _AT_ONCE = 500  #: run ids in one question
 
