@@ -1,10 +1,12 @@
-# Everything a developer and CI need. Only Python 3.10 to 3.13 and make must be there.
+# Everything a developer and CI need. Only Python 3.11 to 3.14 and make must be there.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+# what runs on PostgreSQL too
+ON_A_DATABASE := $(addprefix tests/integration/,runs replays reconciling test_story.py)
 
-.PHONY: venv demo test check lint soak bench compile lock clean
+.PHONY: venv demo test check lint soak versions bench compile lock clean
 
 venv: $(VENV)/.installed
 
@@ -30,8 +32,13 @@ check: lint
 	$(MAKE) test
 
 soak: venv
-	$(BIN)/python -m pytest -m soak $(ARGS)
-	CHRONON_TEST_DATABASE=postgresql $(MAKE) test ARGS="tests/integration $(ARGS)"
+	$(BIN)/python -m pytest -m soak -n $(WORKERS) $(ARGS)
+	CHRONON_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(WORKERS) $(ON_A_DATABASE) $(ARGS)
+	$(MAKE) versions
+
+# The unit tests on the oldest and the newest Python that are there, and on both Airflows.
+versions:
+	$(PYTHON) tests/versions.py $(PAIRS)
 
 bench: venv
 	$(BIN)/python bench/dags.py
@@ -45,10 +52,10 @@ compile:
 
 # Needs uv. The lists of exact versions hold hashes and name no index.
 lock:
-	uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate -o requirements.lock
-	uv pip compile requirements-compile.in --universal --python-version 3.10 --generate-hashes --no-emit-index-url \
+	uv pip compile requirements-compile.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate -o requirements-compile.lock
 
 clean:
-	rm -rf $(VENV) .venv-compile .demo
+	rm -rf $(VENV) .venvs .venv-compile .demo

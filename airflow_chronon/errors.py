@@ -59,3 +59,7 @@ class JobFailed(ChrononError):
 
 class JobRefused(JobFailed):
     """A runner cannot do this job at all; said before any work is done."""
+
+
+class AirflowTooOld(ImportError):
+    """This Airflow lacks what the provider stands on; the text is what a plugin, a loader file or a command says there."""

@@ -29,8 +29,7 @@ from airflow_chronon.airflow_api.job_runs import start_run
 from airflow_chronon.airflow_api.login import find_login, not_configured
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import RunRecord
-from airflow_chronon.conf_root.jobs import replace_file
-from airflow_chronon.conf_root.root import DEFAULT_ROOT, ROOT_VARIABLE, read_conf_root
+from airflow_chronon.conf_root.jobs import replace_job_file
 from airflow_chronon.conf_root.selection import select_job
 from airflow_chronon.conf_root.settings import cannot_read
 from airflow_chronon.core.calendar.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
@@ -41,6 +40,7 @@ from airflow_chronon.core.schedules.request import asked_window
 from airflow_chronon.core.settings.environment import given_texts
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.settings.yaml import StrictText
+from airflow_chronon.deployment import find_deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 #: An instant: a datetime, a naive one being UTC, or ISO-8601 text.
@@ -182,9 +182,7 @@ class Job:
         team, name = self.path.parent.name, self.path.stem
         job = read_job(text, team=team, name=name, file=str(self.path), environ=self._environ)
         verdict = next(iter(resolve_jobs([job], self._settings, branch=self._branch).values()))
-        if not isinstance(verdict, JobPlan):
-            raise Rejected(verdict.faults, conf=verdict.key)
-        return verdict
+        return verdict.need_plan()
 
     def _write(self, text: str, before: str, wanted: ScheduleDocument | None) -> None:
         """Write the file as a whole, once it is known to say what was meant and nothing else."""
@@ -198,7 +196,7 @@ class Job:
         if after.document.schedule != wanted or {**after.text.raw, "schedule": None} != others:
             raise _cannot_edit(self.key)
         try:
-            replace_file(self.path, text.encode())
+            replace_job_file(self.path, text.encode())
         except OSError as error:
             problem = f"the job file {self.path} cannot be written: {error.strerror or error}"
             remedy = "change it where its tree comes from, and deploy that"
@@ -221,11 +219,18 @@ def get_job(
         problem = f"get_job({name!r}, root={root!r}) names no job"
         raise ChrononError(Fault("H19", "", problem, 'write get_job("team.name")'))
     given = os.environ if environ is None else environ
-    place = Path(root or given.get(ROOT_VARIABLE) or DEFAULT_ROOT)
-    found = read_conf_root(place, environ=given, branch=given.get("AIRFLOW__CHRONON__BRANCH"))
+    found = find_deployment(environ=given, conf_root=root).read_root()
     plan = select_job(found, name)
-    named = f"{plan.job.team}.{plan.job.name}"
-    return Job(named, plan.key, plan.dag_id, place / plan.file, found.settings, found.branch, given, clock)
+    return Job(
+        plan.family.removeprefix("job/"),
+        plan.key,
+        plan.dag_id,
+        found.path / plan.file,
+        found.settings,
+        found.branch,
+        given,
+        clock,
+    )
 
 
 def _server(airflow: str | AirflowServer | None, environ: Mapping[str, str]) -> AirflowServer:
@@ -248,7 +253,9 @@ def _instant(moment: Moment) -> Instant:
         return found
     except (ValueError, TypeError, AttributeError):
         remedy = "give a datetime, or text such as 2026-06-01T10:00:00Z"
-        raise ChrononError(Fault("H19", "", f"{moment!r} is no instant of the years 1970 to 2199", remedy)) from None
+        raise ChrononError(
+            Fault("H19", "", f"{moment!r} is not an instant of the years 1970 to 2199", remedy)
+        ) from None
 
 
 def _text_of(moment: Moment | None) -> str | None:

@@ -10,7 +10,7 @@
     else:
         rows = table.where((table.event_ts >= window.start) & (table.event_ts < window.end))
 
-This module needs nothing but the standard library of Python 3.10, so that it can be copied to where the job runs.
+This module needs nothing but the standard library of Python 3.11, so that it can be copied to where the job runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 _PREFIXES = ("HOPS", "CHRONON")
 _INSTANT = re.compile(
@@ -77,7 +77,7 @@ def _instant(text: str, *, variable: str) -> datetime:
         fraction = (match["fraction"] or "")[:6].ljust(6, "0")
         time = match["time"] if match["time"].count(":") == 2 else f"{match['time']}:00"
         try:
-            return datetime.fromisoformat(f"{match['date']}T{time}.{fraction}{offset}").astimezone(timezone.utc)
+            return datetime.fromisoformat(f"{match['date']}T{time}.{fraction}{offset}").astimezone(UTC)
         except (ValueError, OverflowError):
             pass
     raise WindowError(f"{variable} is {text!r}, which is no instant such as 2026-06-01T10:00:00Z")

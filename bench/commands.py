@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from local_airflow import LocalAirflow
@@ -165,7 +165,7 @@ def measure(folder: Path, count: int) -> None:
 
 def plan_a_year(bench: Bench) -> None:
     """A year of hourly labels, planned and not run."""
-    end = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
+    end = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     start = end - timedelta(days=365)
     first, last = int(start.timestamp()), int(end.timestamp()) - 3600
     begun = time.perf_counter()

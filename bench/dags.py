@@ -23,7 +23,7 @@ from airflow.providers.standard.operators.bash import BashOperator  # noqa: F401
 from airflow.providers.standard.sensors.filesystem import FileSensor  # noqa: F401
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_chronon.airflow.dags.conf import build_dag  # noqa: F401
+from airflow_chronon.airflow.dags.conf import build_conf_dag  # noqa: F401
 from airflow_chronon.dags import build_dags
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "data" / "main"

@@ -16,17 +16,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from airflow_api import AirflowApi, TaskInstance, wait_until
+from airflow_api import TaskInstance
 from local_airflow import USER, LocalAirflow
 
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan import facts
-from airflow_chronon.core.plan.history import Seen, journal_entry
+from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.state.folder import open_state
+from tests.support.integration.airflow_client import AirflowClient, wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
 LOADER = """
@@ -97,30 +98,30 @@ def write(root: Path, load: Load, *, start: datetime) -> None:
 
 
 @contextmanager
-def running(load: Load) -> Iterator[AirflowApi]:
+def running(load: Load) -> Iterator[AirflowClient]:
     """An Airflow that has just begun on the backlog."""
     with tempfile.TemporaryDirectory(prefix="drain-") as folder:
         base = Path(folder)
         dags, home = base / "dags", base / "home"
         root = dags / "chronon"
         root.mkdir(parents=True)
-        write(root, load, start=datetime.now(timezone.utc).replace(second=0, microsecond=0))
+        write(root, load, start=datetime.now(UTC).replace(second=0, microsecond=0))
         plans = read_conf_root(root, environ=os.environ).facts().plans.values()
         state = open_state(str(home / "chronon_state"), deployment=facts.Deployment("main", "dags-folder"))
-        seen = Seen(int(time.time()))
         settings = {**SETTINGS, "AIRFLOW__CORE__PARALLELISM": str(load.workers)}
-        state.update_journal([journal_entry(plan, manifest_of(plan), None, seen) for plan in plans])
+        for plan in plans:
+            state.write_record(record_after(plan, manifest_of(plan), None, now=int(time.time())))
         with (
             LocalAirflow(home=home, dags=dags, settings=settings) as server,
-            AirflowApi(url=server.url, user=USER, password=server.password) as api,
+            AirflowClient(url=server.url, user=USER, password=server.password) as api,
         ):
             (dags / "chronon.py").write_text(LOADER)
             yield api
 
 
-def drain(api: AirflowApi, load: Load, *, timeout: float) -> Drained:
+def drain(api: AirflowClient, load: Load, *, timeout: float) -> Drained:
     """Wait until the backlog has been worked off."""
-    dag_id = f"job.etl.{BACKLOG}__1"
+    dag_id = f"job.etl.{BACKLOG}"
 
     def done() -> list[TaskInstance]:
         found = api.tasks(dag_id, state="success") if api.dag(dag_id) else []
@@ -136,7 +137,7 @@ def drain(api: AirflowApi, load: Load, *, timeout: float) -> Drained:
     return Drained(ended - begun, len(tasks), _late(api, begun, ended), _late(api, quiet - 1, time.time()))
 
 
-def _late(api: AirflowApi, begun: float, ended: float) -> tuple[float, ...]:
+def _late(api: AirflowClient, begun: float, ended: float) -> tuple[float, ...]:
     """Of every fire of the others in ``[begun, ended)``, how long its task did not start; until now when it has not."""
     late = []
     for dag in api.dags():

@@ -21,7 +21,7 @@ from airflow_chronon.core.partitions.labels import PartitionSpec, default_patter
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import ModeSchedule, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, PartitionedSchedule
 
 CASES = (
     ("15 1-22/3 * * *", 3 * HOUR, HOUR),
@@ -36,13 +36,13 @@ RUNS = 200  # with catch-up each call steps to the next run of a year, as in a l
 
 
 def main() -> None:
-    module.now = lambda: NOW
+    setattr(module, "now", lambda: NOW)  # noqa: B010
     print(f"{'cron':20} {'ours':>10} {'Airflow':>10} {'times faster':>14}")
     for cron, interval, offset in CASES:
         grid = PartitionGrid(interval, offset)
         parsed = parse_schedule(cron)
         assert parsed is not None
-        schedule = RunSchedule(
+        schedule = PartitionedSchedule(
             PartitionSpec(grid, partition_format(default_pattern(grid))),
             {Mode.BACKFILL: ModeSchedule(parsed)},
             CatchUp(enabled=True, start=START),

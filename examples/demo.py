@@ -17,7 +17,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -37,6 +37,7 @@ from demo_progress import (
 from local_airflow import CONNECTION, USER, AirflowNotRunning, LocalAirflow, free_port
 from rich.console import Console
 from rich.live import Live
+from sessions import stopped_by_signals
 from shop_data import land_newer, write_source_data
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; returns the exit code: 0 good, 1 with the reason, 2 for a start that cannot be, 130 for Ctrl-C."""
     asked = parse(arguments)
     try:
-        with only_demo_of(asked.home) as lock:
+        with stopped_by_signals(), only_demo_of(asked.home) as lock:
             return run(home=asked.home, lock=lock, ends=asked.exit, minutes=asked.minutes)
     except (DemoRunsAlready, FolderInUse) as error:
         telling.print(f"demo: {error}", style="red", markup=False)
@@ -245,7 +246,7 @@ class Demo:
 
 
 def _now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ class Watcher:
 
     def rows(self, progress: Progress) -> int:
         """How many rows the landed partitions hold, from the Parquet footers."""
-        from pyarrow import parquet  # type: ignore[import-untyped]
+        from pyarrow import parquet
 
         files = [
             file

@@ -19,25 +19,21 @@ import sysconfig
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Self
 
 import httpx
 from sessions import (
     end_processes,
     end_sessions,
-    exit_on_sigterm,
     hold_signals,
     processes_marked,
-    processes_of,
     start_session,
+    stopped_by_signals,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 HOST = "127.0.0.1"
 USER = "admin"
@@ -126,7 +122,7 @@ class LocalAirflow:
         self.environment |= dict(settings or {})
 
     def __enter__(self) -> Self:
-        self._signals.enter_context(exit_on_sigterm())
+        self._signals.enter_context(stopped_by_signals())
         try:
             self.start()
         except BaseException:
@@ -175,25 +171,6 @@ class LocalAirflow:
     def start_component(self, component: Component) -> None:
         """Start one component; it need not be healthy yet when this returns."""
         self._spawn(component, component.arguments)
-
-    def ensure_component(self, component: Component) -> None:
-        """Start one component unless it was started already; it need not be healthy yet when this returns."""
-        if component not in self._running:
-            self.start_component(component)
-
-    def stop_component(self, component: Component, *, grace: float = 5) -> None:
-        """End one component with all it started, as an outage would; the others go on."""
-        with hold_signals():
-            running = self._running.pop(component)
-            end_sessions([running.process.pid], grace=grace)
-            running.process.wait()
-            self._sessions.discard(running.process.pid)
-
-    def restart_component(self, component: Component, *, timeout: float = 60) -> None:
-        """End one component, start it again and return when it is healthy."""
-        self.stop_component(component)
-        self.start_component(component)
-        self.wait_until_healthy([component], timeout=timeout)
 
     def wait_until_healthy(self, components: Iterable[Component] = tuple(Component), *, timeout: float = 60) -> None:
         """Return once each component answers as healthy with a heartbeat of its own, not of one that ran before it.
@@ -246,14 +223,6 @@ class LocalAirflow:
     def log_tail(self, component: Component, *, lines: int = 25) -> str:
         """The last lines of a component's output, for error messages."""
         return _tail(self.log(component), lines=lines)
-
-    def memory(self) -> int:
-        """Bytes that only these processes hold (unique set size), summed over all of them."""
-        total = 0
-        for process in processes_of(self._sessions):
-            with contextlib.suppress(Exception):
-                total += process.memory_full_info().uss
-        return total
 
     def _spawn(self, component: Component, arguments: tuple[str, ...]) -> None:
         command = [sys.executable, "-m", "airflow", *arguments]
@@ -348,8 +317,8 @@ def _clean_environment() -> dict[str, str]:
 
 
 def _seconds(iso: str) -> float:
-    moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+    moment = datetime.fromisoformat(iso)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _tail(path: Path, *, lines: int) -> str:

@@ -14,8 +14,9 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 
 @contextlib.contextmanager
@@ -44,21 +45,28 @@ def hold_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def exit_on_sigterm() -> Iterator[None]:
-    """Within the block SIGTERM raises :class:`SystemExit` (143), so that clean-up runs; a handler already there stays."""
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+def stopped_by_signals() -> Iterator[None]:
+    """Within the block Ctrl-C raises :class:`KeyboardInterrupt` and SIGTERM :class:`SystemExit` (143), so that clean-up runs.
+
+    Also where the parent ignores them, as shells do for what they start in the background: Python leaves an ignored
+    Ctrl-C ignored. Handlers already there stay. Does nothing outside the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    signal.signal(signal.SIGTERM, leave)
+    previous: dict[int, Any] = {}
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, leave)):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.SIG_IGN):
+            previous[number] = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for replaced, handler in previous.items():
+            signal.signal(replaced, handler)
 
 
 def start_session(command: Sequence[str], *, environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:

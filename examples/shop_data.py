@@ -15,12 +15,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, from_datetime, parse_instant, to_datetime
 from airflow_chronon.core.partitions.grid import PartitionGrid
@@ -284,7 +284,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--days", type=int, default=2, help="whole days before today (default: 2)")
     args = parser.parse_args(argv)
     try:
-        now = to_datetime(parse_instant(args.now)) if args.now else datetime.now(timezone.utc)
+        now = to_datetime(parse_instant(args.now)) if args.now else datetime.now(UTC)
     except ValueError:
         parser.error(f"--now {args.now!r} is no ISO-8601 instant; write it like 2026-06-01T12:00:00Z")
     if args.days < 1:

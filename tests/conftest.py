@@ -14,14 +14,23 @@ from local_airflow import MARK
 from sessions import end_processes
 from xdist.scheduler import LoadScopeScheduling
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.support.checkout import ROOT
+
 USE_THE_COMPILER = ("tests/engine/test_argv.py", "tests/examples/test_compiled_output.py")
 
 
 #: Those that take longest begin first, so that no worker is left alone with one at the end.
 LONGEST_FIRST = tuple(
     f"tests/integration/{name}"
-    for name in ("reconciling", "runs", "test_compose.py", "replays", "test_demo.py", "test_postgres.py")
+    for name in (
+        "reconciling",
+        "runs",
+        "replays",
+        "test_demo.py",
+        "test_story.py",
+        "test_compose.py",
+        "test_postgres.py",
+    )
 )
 
 

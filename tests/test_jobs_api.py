@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from airflow_chronon.errors import ChrononError, Rejected
 from airflow_chronon.jobs import Job, get_job
 from tests.support.confs import at
 
-UTC = timezone.utc
+UTC = UTC
 TEXT = """\
 # keep me
 version: 2
@@ -191,7 +191,7 @@ class TestScheduling:
             ({"max_active_runs": 0}, "1 or more"),
             ({"end_time_offset_seconds": "1h"}, "whole number"),
             ({"enabled": "yes"}, "true or false"),
-            ({"start_time": "soon"}, "no instant"),
+            ({"start_time": "soon"}, "not an instant"),
             ({"start_time": datetime(1960, 1, 1, tzinfo=UTC)}, "1970 to 2199"),
         ],
     )
@@ -228,7 +228,7 @@ class TestScheduling:
     )
     def test_what_is_no_instant_is_refused_in_one_sentence(self, root: Path, moment: Any) -> None:
         job = job_of(root)
-        with pytest.raises(ChrononError, match="is no instant of the years 1970 to 2199"):
+        with pytest.raises(ChrononError, match="is not an instant of the years 1970 to 2199"):
             job.schedule("@daily", start_time=moment)
         assert text_of(job) == TEXT
 

@@ -6,7 +6,7 @@ import ast
 import os
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,12 @@ import pytest
 import airflow_chronon.window as module
 from airflow_chronon.core.calendar.instants import TimeWindow
 from airflow_chronon.core.calendar.quartz import read_cron
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.window import Window, WindowError, current_window
 
-NINE = datetime(2026, 6, 3, 9, tzinfo=timezone.utc)
-TEN = datetime(2026, 6, 3, 10, tzinfo=timezone.utc)
+NINE = datetime(2026, 6, 3, 9, tzinfo=UTC)
+TEN = datetime(2026, 6, 3, 10, tzinfo=UTC)
 
 
 def environ(start: str = "", end: str = "", logical_date: str = "", prefix: str = "HOPS") -> dict[str, str]:
@@ -72,7 +72,7 @@ class TestReading:
         assert current_window() == Window(NINE, TEN, NINE)
 
     def test_it_reads_what_a_scheduled_run_sets(self) -> None:  # H2, H5
-        run = JobSchedule(read_cron("@hourly"), offset=3600).run_at(int(TEN.timestamp()))
+        run = IntervalSchedule(read_cron("@hourly"), offset=3600).run_at(int(TEN.timestamp()))
         given = job_environment(conf="c", mode="m", run_id="r", window=run.window, logical_date=run.logical_date)
         assert current_window(given) == Window(NINE.replace(hour=8), NINE, NINE)
 

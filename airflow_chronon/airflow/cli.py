@@ -12,6 +12,7 @@ from airflow.configuration import conf
 
 from airflow_chronon.cli.main import COMMANDS, run_command
 from airflow_chronon.cli.options import Command
+from airflow_chronon.deployment import variable
 
 
 def get_chronon_commands() -> list[CLICommand]:
@@ -41,4 +42,4 @@ def _export_settings() -> None:
     for name in ("branch", "state_root"):
         value = conf.get("chronon", name, fallback="")
         if value:
-            os.environ.setdefault(f"AIRFLOW__CHRONON__{name.upper()}", value)
+            os.environ.setdefault(variable(name), value)

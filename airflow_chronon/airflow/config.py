@@ -1,40 +1,29 @@
-"""Which deployment this is: where its confs are and which branch it belongs to, as Airflow's configuration says."""
+"""What Airflow's configuration and the place of a loader file say of a deployment."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airflow.dag_processing.bundles.base import get_bundle_base_folder
 from airflow.sdk.configuration import conf
 
+from airflow_chronon.deployment import DEFAULT_BUNDLE, OPTIONS, Deployment, find_deployment
+
 DEFAULT_FOLDER = "chronon"  #: the conf root beside the loader file, unless [chronon] conf_root says otherwise
-DEFAULT_BUNDLE = "dags-folder"  #: Airflow's own name for the bundle of its dags folder
-STATE_FOLDER = "chronon_state"  #: below AIRFLOW_HOME, unless [chronon] state_root says otherwise
 
 
-@dataclass(frozen=True)
-class Deployment:
-    """What Airflow's configuration and the place of the loader file say."""
-
-    conf_root: Path
-    branch: str | None  #: None: chronon.yaml or its default decides
-    bundle: str  #: the DAG bundle that the loader file is in
-    state_root: str  #: where records and archive are kept: a path or an fsspec URL
-    orphaned_files: (
-        Path  #: a folder of this machine for the files of confs that are gone, while their last jobs need them
-    )
-
-
-def find_deployment(*, near: str | None, conf_root: str | Path | None = None) -> Deployment:
+def deployment_of(*, near: str | None, conf_root: str | Path | None = None) -> Deployment:
     """The deployment of a loader file; ``near`` is its ``__file__``, ``conf_root`` overrides where the confs are."""
-    root = conf_root or conf.get("chronon", "conf_root", fallback="") or _beside(near)
-    branch = conf.get("chronon", "branch", fallback="") or (bundle_branch(near) if near else None)
-    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
-    state_root = conf.get("chronon", "state_root", fallback="") or str(home / STATE_FOLDER)
-    return Deployment(Path(root), branch or None, bundle_of(near), state_root, home / "chronon_orphaned")
+    return find_deployment(
+        environ=os.environ,
+        configured={name: conf.get("chronon", name, fallback="") for name in OPTIONS},
+        conf_root=conf_root,
+        default_root=_beside(near),
+        bundle=bundle_of(near),
+        bundle_branch=bundle_branch(near) if near else None,
+    )
 
 
 def bundle_of(near: str | None) -> str:

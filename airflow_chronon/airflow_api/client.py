@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
-from functools import cached_property, wraps
-from types import FunctionType
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
-from airflow_chronon.airflow_api.errors import AirflowRefused, AirflowUnreachable, Conflict, NotThere
+from airflow_chronon.airflow_api.answers import Answer, backfill_of, dag_of, import_error_of, run_of, task_of
+from airflow_chronon.airflow_api.errors import AirflowRefused, Conflict, NotThere
 from airflow_chronon.airflow_api.login import Login
 from airflow_chronon.airflow_api.records import (
     BackfillRecord,
@@ -20,7 +19,7 @@ from airflow_chronon.airflow_api.records import (
     TaskRecord,
 )
 from airflow_chronon.airflow_api.transport import Json, Transport
-from airflow_chronon.core.calendar.instants import Instant, TimeWindow, from_datetime, to_datetime
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow, to_datetime
 from airflow_chronon.core.confs.naming import in_run_id
 
 PAGE = 100  #: the server's own limit
@@ -30,30 +29,6 @@ _STATE = "assets/{id}/state-store"
 _DAG, _RUNS, _RUN = "dags/{dag}", "dags/{dag}/dagRuns", "dags/{dag}/dagRuns/{run}"
 
 
-_T = TypeVar("_T")
-
-
-def _in_one_sentence(kind: type[_T]) -> type[_T]:
-    """Make every public method say in one sentence that an answer has another shape than Airflow 3's."""
-
-    def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(method)
-        def call(self: AirflowRest, *arguments: Any, **named: Any) -> Any:
-            try:
-                return method(self, *arguments, **named)
-            except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
-                problem = f"answers in a shape that is not known ({type(error).__name__}: {error})"
-                raise AirflowUnreachable(self.url, problem, "is it an Airflow 3 api-server?") from error
-
-        return call
-
-    for name, method in list(vars(kind).items()):
-        if isinstance(method, FunctionType) and not name.startswith("_"):
-            setattr(kind, name, guarded(method))
-    return kind
-
-
-@_in_one_sentence
 class AirflowRest:
     """Airflow's REST API; nothing is asked before the first call."""
 
@@ -72,11 +47,11 @@ class AirflowRest:
         query: Json = {"exclude_stale": False, "order_by": "dag_id"}
         if tags:
             query |= {"tags": tags, "tags_match_mode": "all"}
-        return tuple(_dag(item) for item in self._pages("listing the DAGs", "dags", "dags", query=query))
+        return tuple(dag_of(item) for item in self._pages("listing the DAGs", "dags", "dags", query=query))
 
     def dag(self, dag_id: str) -> DagRecord | None:
         try:
-            return _dag(self._call(f"looking at {dag_id}", "GET", _DAG, at={"dag": dag_id}))
+            return dag_of(self._call(f"looking at {dag_id}", "GET", _DAG, at={"dag": dag_id}))
         except NotThere:
             return None
 
@@ -111,17 +86,17 @@ class AirflowRest:
         }
         what = f"listing the runs of {dag_id or 'all DAGs'}"
         return tuple(
-            _run(item) for item in self._pages(what, _RUNS, "dag_runs", at={"dag": dag_id or ANY}, query=query)
+            run_of(item) for item in self._pages(what, _RUNS, "dag_runs", at={"dag": dag_id or ANY}, query=query)
         )
 
     def newest_scheduled(self, dag_id: str) -> tuple[RunRecord, ...]:
         query = {"run_type": "scheduled", "order_by": "-run_after", "limit": 1}
         answer = self._call(f"looking for the newest run of {dag_id}", "GET", _RUNS, at={"dag": dag_id}, query=query)
-        return tuple(_run(item) for item in answer["dag_runs"])
+        return tuple(run_of(item) for item in answer.items("dag_runs"))
 
     def run(self, dag_id: str, run_id: str) -> RunRecord:
         what = f"looking at the run {run_id} of {dag_id}"
-        return _run(self._call(what, "GET", _RUN, at={"dag": dag_id, "run": run_id}))
+        return run_of(self._call(what, "GET", _RUN, at={"dag": dag_id, "run": run_id}))
 
     def tasks(
         self,
@@ -134,13 +109,15 @@ class AirflowRest:
         query = {"task_id": task_id, "state": states, "order_by": "id", "cursor": ""}
         what, at = f"listing the tasks of {dag_id or 'all DAGs'}", {"dag": dag_id or ANY, "run": run_id or ANY}
         return tuple(
-            _task(item) for item in self._pages(what, f"{_RUN}/taskInstances", "task_instances", at=at, query=query)
+            task_of(item) for item in self._pages(what, f"{_RUN}/taskInstances", "task_instances", at=at, query=query)
         )
 
     def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
         what = f"listing the tries of {task.task_id} in {task.run_id} of {task.dag_id}"
         at = {"dag": task.dag_id, "run": task.run_id, "task": task.task_id}
-        found = map(_task, self._call(what, "GET", f"{_RUN}/taskInstances/{{task}}/tries", at=at)["task_instances"])
+        found = map(
+            task_of, self._call(what, "GET", f"{_RUN}/taskInstances/{{task}}/tries", at=at).items("task_instances")
+        )
         return tuple(sorted((each for each in found if each.try_number < task.try_number), key=_by_try))
 
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
@@ -164,7 +141,7 @@ class AirflowRest:
         body: Json = {"logical_date": None, "conf": dict(params or {}), "dag_run_id": name}
         body |= {key: value for key, value in (("partition_key", partition_key), ("note", note)) if value is not None}
         try:
-            return _run(self._call(f"triggering {dag_id}", "POST", _RUNS, at={"dag": dag_id}, body=body))
+            return run_of(self._call(f"triggering {dag_id}", "POST", _RUNS, at={"dag": dag_id}, body=body))
         except Conflict:
             if run_id is not None:
                 raise
@@ -175,29 +152,29 @@ class AirflowRest:
     def plan_backfill(self, request: BackfillRequest) -> tuple[str, ...]:
         what = f"planning a backfill of {request.dag_id}"
         answer = self._call(what, "POST", "backfills/dry_run", body=_backfill_body(request))
-        return tuple(str(item["partition_key"]) for item in answer["backfills"])
+        return tuple(item.text("partition_key") for item in answer.items("backfills"))
 
     def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
-        return _backfill(self._call(f"backfilling {request.dag_id}", "POST", "backfills", body=_backfill_body(request)))
+        return backfill_of(
+            self._call(f"backfilling {request.dag_id}", "POST", "backfills", body=_backfill_body(request))
+        )
 
     def backfills(self, dag_id: str) -> tuple[BackfillRecord, ...]:
         query = {"dag_id": dag_id, "order_by": "id"}
         found = self._pages(f"listing the backfills of {dag_id}", "backfills", "backfills", query=query)
-        return tuple(_backfill(item) for item in found)
+        return tuple(backfill_of(item) for item in found)
 
     # the rest
 
     def import_errors(self) -> tuple[ImportErrorRecord, ...]:
         found = self._pages("listing the import errors", "importErrors", "import_errors", query={"order_by": "id"})
-        return tuple(
-            ImportErrorRecord(item["filename"], item.get("bundle_name"), item["stack_trace"]) for item in found
-        )
+        return tuple(import_error_of(item) for item in found)
 
     def asset_state(self, asset: str, key: str) -> Any:
         for found in self._asset_ids(asset):
             at = {"id": found, "key": key}
             try:
-                return self._call(f"reading the state of {asset}", "GET", f"{_STATE}/{{key}}", at=at)["value"]
+                return self._call(f"reading the state of {asset}", "GET", f"{_STATE}/{{key}}", at=at).value("value")
             except NotThere:
                 return None
         return None
@@ -205,7 +182,7 @@ class AirflowRest:
     def asset_states(self, asset: str) -> Mapping[str, Any]:
         what = f"reading the state of {asset}"
         return {
-            item["key"]: item["value"]
+            item.text("key"): item.value("value")
             for found in self._asset_ids(asset)
             for item in self._pages(what, _STATE, "asset_state_store", at={"id": found}, query={})
         }
@@ -213,7 +190,7 @@ class AirflowRest:
     def _asset_ids(self, asset: str) -> list[int]:
         """The id of the asset with this URI; none when Airflow does not know it."""
         found = self._pages(f"looking for the asset {asset}", "assets", "assets", query={"uri_pattern": asset})
-        return [item["id"] for item in found if item["uri"] == asset]
+        return [item.number("id") for item in found if item.text("uri") == asset]
 
     def config_value(self, section: str, option: str) -> str | None:
         at = {"section": section, "option": option}
@@ -225,27 +202,27 @@ class AirflowRest:
             if error.status in (403, 404):
                 return None
             raise
-        value = answer["sections"][0]["options"][0]["value"]
-        return None if value is None else str(value)
+        found = [each.value("value") for part in answer.items("sections") for each in part.items("options")]
+        return None if not found or found[0] is None else str(found[0])
 
     def _pages(
         self, what: str, path: str, key: str, *, query: Json, at: Mapping[str, object] | None = None
-    ) -> Iterator[Json]:
+    ) -> Iterator[Answer]:
         """Every item of a list. Runs and tasks are asked for by cursor, after the last one seen: by offset, one of those
         that are active would be left out when others end between two pages (C28)."""
         offset = 0
         while True:
             answer = self._call(what, "GET", path, at=at, query={**query, "limit": PAGE, "offset": offset})
-            page = answer[key]
+            page = tuple(answer.items(key))
             yield from page
             offset += len(page)
-            query = {**query, "cursor": answer.get("next_cursor")}
-            is_last = query["cursor"] is None if "next_cursor" in answer else len(page) < PAGE
+            query = {**query, "cursor": answer.text_or_none("next_cursor")}
+            is_last = query["cursor"] is None if answer.has("next_cursor") else len(page) < PAGE
             if is_last:
                 return
 
-    def _call(self, what: str, method: str, path: str, **more: Any) -> Json:
-        return self._transport.call(what, method, path, **more)
+    def _call(self, what: str, method: str, path: str, **more: Any) -> Answer:
+        return Answer(self._transport.call(what, method, path, **more), url=self.url, what=what)
 
     @cached_property
     def _transport(self) -> Transport:
@@ -263,68 +240,5 @@ def _backfill_body(request: BackfillRequest) -> Json:
     }
 
 
-def _dag(item: Json) -> DagRecord:
-    return DagRecord(
-        dag_id=item["dag_id"],
-        tags=frozenset(tag["name"] for tag in item.get("tags") or ()),
-        bundle=item.get("bundle_name"),
-        is_paused=item["is_paused"],
-        is_stale=item["is_stale"],
-        has_import_errors=item.get("has_import_errors", False),
-        file=item.get("relative_fileloc"),
-    )
-
-
-def _run(item: Json) -> RunRecord:
-    start, end = _instant(item.get("data_interval_start")), _instant(item.get("data_interval_end"))
-    return RunRecord(
-        dag_id=item["dag_id"],
-        run_id=item["dag_run_id"],
-        run_type=item["run_type"],
-        state=item["state"],
-        partition_key=item.get("partition_key"),
-        partition_date=_instant(item.get("partition_date")),
-        window=TimeWindow(start, end) if start is not None and end is not None and end > start else None,
-        logical_date=_instant(item.get("logical_date")),
-        run_after=_instant(item.get("run_after")) or 0,
-        start=_instant(item.get("start_date")),
-        end=_instant(item.get("end_date")),
-        conf=item.get("conf") or {},
-        note=item.get("note"),
-        raw=item,
-    )
-
-
 def _by_try(task: TaskRecord) -> int:
     return task.try_number
-
-
-def _task(item: Json) -> TaskRecord:
-    return TaskRecord(
-        dag_id=item["dag_id"],
-        run_id=item["dag_run_id"],
-        task_id=item["task_id"],
-        state=item.get("state"),
-        try_number=item.get("try_number") or 0,
-        start=_seconds(item.get("start_date")),
-        end=_seconds(item.get("end_date")),
-        note=item.get("note"),
-        raw=item,
-    )
-
-
-def _backfill(item: Json) -> BackfillRecord:
-    first, last = _instant(item["from_date"]), _instant(item["to_date"])
-    assert first is not None
-    assert last is not None
-    return BackfillRecord(
-        item["id"], item["dag_id"], first, last, item["is_paused"], _instant(item.get("completed_at"))
-    )
-
-
-def _instant(text: str | None) -> Instant | None:
-    return None if text is None else from_datetime(datetime.fromisoformat(text.replace("Z", "+00:00")))
-
-
-def _seconds(text: str | None) -> float | None:
-    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()

@@ -14,7 +14,7 @@ from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.runs.write_order import BUSY_STATES, Writer, writers_before
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
 #: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
@@ -71,7 +71,7 @@ class Ticket:
 
 
 def predecessors_of(
-    ticket: Ticket, server: AirflowServer, schedule: RunSchedule, *, now: Instant
+    ticket: Ticket, server: AirflowServer, schedule: PartitionedSchedule, *, now: Instant
 ) -> tuple[Writer, ...] | None:
     """Who must finish before this task may write (C28); None when Airflow does not show the task itself yet.
 

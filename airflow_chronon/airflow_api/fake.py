@@ -18,7 +18,7 @@ from airflow_chronon.airflow_api.records import (
 )
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionSpec
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 
 
 @dataclass
@@ -36,7 +36,7 @@ class FakeAirflow:
     backfill_records: list[BackfillRecord] = field(default_factory=list)
     errors: list[ImportErrorRecord] = field(default_factory=list)
     specs: dict[str, PartitionSpec] = field(default_factory=dict)
-    jobs: dict[str, JobSchedule] = field(default_factory=dict)
+    jobs: dict[str, IntervalSchedule] = field(default_factory=dict)
     states: dict[tuple[str, str], Any] = field(default_factory=dict)
     config: dict[tuple[str, str], str] = field(default_factory=dict)
     calls: list[tuple[Any, ...]] = field(default_factory=list)

@@ -29,7 +29,9 @@ class Login:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in _SCHEMES or not parts.hostname:
-            raise _misconfigured(f"{self.url!r} is no address of Airflow's API", "write it like http://127.0.0.1:8080")
+            raise _misconfigured(
+                f"{self.url!r} is not the address of Airflow's API", "write it like http://127.0.0.1:8080"
+            )
         if not self.token and not (self.user and self.password):
             raise _misconfigured(
                 f"there is neither a token nor a user with a password for {self.url}", "give one of them"
@@ -86,7 +88,7 @@ def login_of_text(text: str) -> Login:
         remedy = f"write it like {CONNECTION_TYPE.replace('_', '-')}://user:password@host:8080"
         if not colon:  # what stands there may be a password
             raise _misconfigured("the connection has no scheme", remedy)
-        raise _misconfigured(f"a connection of the type {scheme!r} is none to Airflow's API", remedy)
+        raise _misconfigured(f"a connection of the type {scheme!r} is not one to Airflow's API", remedy)
     extra: dict[str, object] = dict(parse_qsl(parts.query))
     if "__extra__" in extra:
         extra |= _mapping(str(extra["__extra__"]))
@@ -95,7 +97,7 @@ def login_of_text(text: str) -> Login:
     try:
         port = parts.port
     except ValueError:
-        raise _misconfigured("the port of the connection is no number", "give a port from 1 to 65535") from None
+        raise _misconfigured("the port of the connection is not a number", "give a port from 1 to 65535") from None
     return login_of_parts(
         host=unquote(parts.hostname or ""),
         port=port,
@@ -134,14 +136,14 @@ def _of_json(text: str) -> Login:
     fields = _mapping(text)
     kind = str(fields.get("conn_type") or CONNECTION_TYPE).replace("-", "_")
     if kind not in (CONNECTION_TYPE, *_SCHEMES):
-        raise _misconfigured(f"a connection of the type {kind!r} is none to Airflow's API", f"use {CONNECTION_TYPE}")
+        raise _misconfigured(f"a connection of the type {kind!r} is not one to Airflow's API", f"use {CONNECTION_TYPE}")
     extra = fields.get("extra") or {}
     more = _mapping(extra) if isinstance(extra, str) else dict(extra) if isinstance(extra, Mapping) else {}
     if kind in _SCHEMES:
         more.setdefault("scheme", kind)
     port = fields.get("port")
     if port and not (str(port).isascii() and str(port).isdigit()):
-        raise _misconfigured(f"its port {port!r} is no number", "write it like 8080")
+        raise _misconfigured(f"its port {port!r} is not a number", "write it like 8080")
     return login_of_parts(
         host=str(fields.get("host") or ""),
         port=int(str(port)) if port else None,
@@ -159,15 +161,17 @@ def _mapping(text: str) -> dict[str, object]:
         found = None
     if not isinstance(found, dict):
         raise _misconfigured(
-            "the connection is no JSON object", "write it as a URI, or as Airflow's JSON of a connection"
+            "the connection is not a JSON object", "write it as a URI, or as Airflow's JSON of a connection"
         )
     return found
 
 
 def _no_address(error: ValueError) -> NotConfigured:
     """Without the address itself, which may hold a password."""
-    remedy = "write it like http://127.0.0.1:8080, and what is no letter or digit of a password percent-encoded"
-    return _misconfigured(f"it is no address of Airflow's API: {error}", remedy)
+    remedy = (
+        "write it like http://127.0.0.1:8080, and percent-encode whatever in a password is neither letter nor digit"
+    )
+    return _misconfigured(f"it is not the address of Airflow's API: {error}", remedy)
 
 
 def _misconfigured(problem: str, remedy: str) -> NotConfigured:

@@ -10,15 +10,14 @@ from airflow_chronon.airflow_api.errors import Conflict
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan
+from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_fault, contract_key
 from airflow_chronon.core.runs.backfill import Replay
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import ChrononError, Fault
 
-_LOOKS, _LOOK_EVERY = 50, 2.0  #: at a backfill whose runs have ended, and the seconds between two of them
+_POLLS, _POLL_SECONDS = 50, 2.0  #: how often a backfill whose runs have ended is polled, and how far apart
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class ReplayIncomplete(ChrononError):
 
 
 def range_of(replay: Replay) -> LabelRange | None:
-    """The stretch that Airflow's backfill runs; the labels outside it run by their keys.
+    """The range that Airflow's backfill runs; the labels outside it run by their keys.
 
     Airflow takes one contiguous range at a time: the longest, when it is more than one label.
     """
@@ -62,17 +61,19 @@ def by_key(replay: Replay) -> tuple[PartitionKey, ...]:
     return tuple(label for label in replay.labels if label not in covered)
 
 
-def check_grid(server: AirflowServer, plan: GoodPlan) -> None:
+def check_grid(server: AirflowServer, plan: Plan) -> None:
     """Refuse a conf whose table was begun on another grid (C22); a job has none."""
-    if not isinstance(plan, ConfPlan):
+    if plan.grid is None:
         return
-    fault = contract_fault(kept_grid(server, plan), plan.spec.grid, table=plan.conf.table)
+    fault = contract_fault(kept_grid(server, plan), plan.grid, table=plan.table)
     if fault is not None:
         raise ReplayRefused(fault, conf=plan.key)
 
 
-def kept_grid(server: AirflowServer, plan: ConfPlan) -> str | None:
-    """The grid of the first write of a conf version, as text; None when nothing was written yet."""
+def kept_grid(server: AirflowServer, plan: Plan) -> str | None:
+    """The grid of the first write of a conf version, as text; None when nothing was written yet, and for a job."""
+    if plan.grid is None:
+        return None
     kept = server.asset_state(CONTRACTS_ASSET, contract_key(plan.dag_id))
     return None if kept is None else str(kept)
 
@@ -101,7 +102,7 @@ def check_ready(
         _compare(label_range.labels, planned, replay.plan.key, ReplayRefused, "Airflow would run")
 
 
-def _check_dag(server: AirflowServer, plan: GoodPlan, options: ReplayOptions) -> None:
+def _check_dag(server: AirflowServer, plan: Plan, options: ReplayOptions) -> None:
     dag, conf = server.dag(plan.dag_id), plan.key
     if dag is None or dag.is_stale:
         state = "does not know" if dag is None else "no longer loads"
@@ -115,13 +116,13 @@ def _check_dag(server: AirflowServer, plan: GoodPlan, options: ReplayOptions) ->
 def _check_free(server: AirflowServer, replay: Replay, pause: Callable[[float], None]) -> None:
     """Airflow runs one backfill at a time per DAG."""
     plan = replay.plan
-    for _ in range(_LOOKS):
+    for _ in range(_POLLS):
         active = [each for each in server.backfills(plan.dag_id) if each.completed is None]
         if not active:
             return
         if server.runs(plan.dag_id, states=ACTIVE_RUN_STATES, run_types=("backfill",)):
             break
-        pause(_LOOK_EVERY)
+        pause(_POLL_SECONDS)
     one, write = active[0], replay.schedule.label
     span = f"{write(one.first)} to {write(one.last)}"
     problem = f"backfill {one.id} of {plan.dag_id} ({span}) is active, and Airflow runs one at a time per DAG"
@@ -135,7 +136,7 @@ def start(
     *,
     on_progress: Callable[[int], None] = lambda count: None,
 ) -> Started:
-    """Create the runs of a replay; ``told`` hears how many more there are, step by step.
+    """Create the runs of a replay; ``on_progress`` hears how many more there are, step by step.
 
     Raises :class:`ReplayIncomplete` when Airflow has made other runs than those.
     """

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 from airflow_chronon.catalogs.newest import NoSuchColumn, newest_in_file
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.partitions.listing import TableListing, TableState
+from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, TableState
 from airflow_chronon.core.waits.catalog import ExpressionValue
 from airflow_chronon.errors import CatalogError, ChrononError, Fault
 from airflow_chronon.extras import optional
-from airflow_chronon.storage.files import LocalStorage, Storage, StoredFile, open_storage
-from airflow_chronon.storage.layout import LandedWhen, is_data_file, listing_of
+from airflow_chronon.storage.files import LocalStorage, StorageError, StoredFile, open_storage
+from airflow_chronon.storage.layout import is_data_file, listing_of
+from airflow_chronon.storage.tables import Tables, catalog_error
 
 _READERS = 8  # footers are read side by side: in an object store each is a round trip
 
@@ -35,18 +36,21 @@ class FilesystemCatalog:
     _newest: dict[tuple[str, str], dict[StoredFile, Instant | None]] = field(
         default_factory=dict, init=False, repr=False
     )
-    _opened: Storage | None = field(default=None, init=False, repr=False)
+    _opened: Tables | None = field(default=None, init=False, repr=False)
 
     @property
-    def storage(self) -> Storage:
+    def tables(self) -> Tables:
         """The opened root; opened on first use, so that building a catalog touches nothing."""
         if self._opened is None:
-            self._opened = open_storage(self.root, options=self.storage_options)
+            try:
+                self._opened = Tables(open_storage(self.root, options=self.storage_options))
+            except StorageError as error:
+                raise catalog_error(error) from error
         return self._opened
 
     def list_partitions(self, table: str) -> TableListing:
         """The landed partitions; see :class:`airflow_chronon.core.waits.catalog.PartitionCatalog`."""
-        paths = self.storage.paths(table)
+        paths = self.tables.paths(table)
         if paths is None:
             return TableListing(TableState.MISSING)
         try:
@@ -61,7 +65,7 @@ class FilesystemCatalog:
         integer (milliseconds since the epoch). A file is read once for as long as its size and time of change stay,
         and only its footer when that holds statistics.
         """
-        found = self.storage.files(table)
+        found = self.tables.files(table)
         if found is None:
             return None
         try:
@@ -84,7 +88,7 @@ class FilesystemCatalog:
     ) -> dict[StoredFile, Instant | NoSuchColumn | None]:
         def read(file: StoredFile) -> tuple[StoredFile, Instant | NoSuchColumn | None] | None:
             try:
-                with self.storage.open(table, file.path) as opened:
+                with self.tables.open(table, file.path) as opened:
                     return file, newest_in_file(opened, column=column, place=file.path)
             except NoSuchColumn as error:
                 return file, error
@@ -102,7 +106,7 @@ class FilesystemCatalog:
         from airflow_chronon.sql.parquet import ParquetViews, UnknownTable, connect
         from airflow_chronon.sql.spark import read_expression
 
-        storage = self.storage
+        storage = self.tables.storage
         if not isinstance(storage, LocalStorage):
             message = f"a triggerExpr cannot be evaluated over the root {self.root!r}, which is not on this machine"
             raise _about(
@@ -113,7 +117,7 @@ class FilesystemCatalog:
             optional("sqlglot", needed_for="evaluating a triggerExpr")
             query = read_expression(expression, table=table, field="triggerExpr")
             with connect({}) as connection:
-                ParquetViews(storage).bind(connection, query.tables)
+                ParquetViews(storage.root).bind(connection, query.tables)
                 rows = connection.execute(f"SELECT * FROM ({query.duckdb}) LIMIT 2").fetchall()
         except UnknownTable:
             return None
@@ -134,8 +138,8 @@ def _about(table: str, error: ChrononError) -> CatalogError:
 
 def _plain(value: Any) -> ExpressionValue:
     if isinstance(value, datetime):
-        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-        return aware.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Decimal):

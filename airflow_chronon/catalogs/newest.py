@@ -25,7 +25,7 @@ def newest_in_file(file: BinaryIO, *, column: str, place: str) -> Instant | None
     """The newest value of the column in one Parquet file, or None when it holds none.
 
     ``place`` names the file in errors. Raises :class:`NoSuchColumn`, and :class:`CatalogError` for a broken file or a
-    column that is no time.
+    column that does not hold times.
     """
     parquet = optional("pyarrow.parquet", needed_for=f"reading {place}")
     arrow = optional("pyarrow", needed_for=f"reading {place}")
@@ -46,7 +46,9 @@ def newest_in_file(file: BinaryIO, *, column: str, place: str) -> Instant | None
     except (arrow.ArrowException, OSError, EOFError) as error:
         text = str(error).strip().splitlines() or [type(error).__name__]
         raise CatalogError(
-            Fault("C18", column, f"{place} is no readable Parquet file: {text[0]}", "write the file again or remove it")
+            Fault(
+                "C18", column, f"{place} is not a readable Parquet file: {text[0]}", "write the file again or remove it"
+            )
         ) from error
 
 
@@ -79,7 +81,7 @@ def _meaning(column: Any, name: str, place: str) -> Callable[[int], Instant] | N
         Fault(
             "C18",
             name,
-            f"the column {name!r} of {place} is of type {shown}, which is no time",
+            f"the column {name!r} of {place} is of type {shown}, which is not a time",
             "use a timestamp, a date or epoch milliseconds",
         )
     )

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_chronon.conf_root.root import DEFAULT_ROOT, ROOT_VARIABLE
 from airflow_chronon.core.calendar.instants import Instant, parse_instant
+from airflow_chronon.deployment import DEFAULT_ROOT, variable
 
 NEW = -1  #: the value of ``--after none``
 
@@ -43,7 +43,7 @@ def instant(text: str) -> Instant:
     try:
         return parse_instant(text)
     except ValueError:
-        problem = f"{text!r} is no instant of the years 1970 to 2199: write it like 2026-06-01 or 2026-06-01T04:15Z"
+        problem = f"{text!r} is not an instant of the years 1970 to 2199: write it like 2026-06-01 or 2026-06-01T04:15Z"
         raise argparse.ArgumentTypeError(problem) from None
 
 
@@ -55,7 +55,7 @@ def last_fire(text: str) -> Instant:
 ROOT = option(
     "--root",
     metavar="R",
-    help=f"a conf root or one compiled tree; else what {ROOT_VARIABLE} names, else {DEFAULT_ROOT}",
+    help=f"a conf root or one compiled tree; else what {variable('conf_root')} names, else {DEFAULT_ROOT}",
 )
 FORMAT = option("--format", choices=("text", "json"), default="text", help="for people, or JSON on stdout")
 CONFS = option("conf", nargs="*", metavar="CONF", help="a DAG id, type/name, a name or a file; all when left out")

@@ -13,16 +13,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.replay import Started, end_states
-from airflow_chronon.cli.root import FINDINGS, GOOD
+from airflow_chronon.cli.output import FINDINGS, GOOD
 from airflow_chronon.core.runs.backfill import Replay
 
-POLL_SECONDS = 3.0  #: seconds between two looks at Airflow
+POLL_SECONDS = 3.0  #: seconds between two polls of Airflow
 _ENDED = ("success", "failed")
 
 
 @contextmanager
 def starting(total: int) -> Iterator[Callable[[int], None]]:
-    """While runs are created; yields what is told how many more there are."""
+    """While runs are created; yields a function that takes how many more there are."""
     with _bar(total) as (bar, task):
         yield lambda count: bar.update(task, advance=count, description="creating runs")
 

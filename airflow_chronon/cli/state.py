@@ -1,17 +1,14 @@
-"""Finding the state folder of the deployment that a command is about."""
+"""Finding the deployment that a command is about, and what is remembered of it."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from airflow_chronon.cli.options import option
 from airflow_chronon.conf_root.root import ConfRoot
-from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.state.folder import StateFolder, open_state
-
-DEFAULT_BUNDLE = "dags-folder"  #: Airflow's own name for the bundle of its dags folder
+from airflow_chronon.deployment import DEFAULT_BUNDLE, Deployment, find_deployment
+from airflow_chronon.state.folder import StateFolder
 
 STATE_ROOT = option(
     "--state-root",
@@ -21,13 +18,13 @@ STATE_ROOT = option(
 BUNDLE = option("--bundle", metavar="NAME", help=f"Airflow's DAG bundle of this deployment ({DEFAULT_BUNDLE})")
 
 
-def find_state_root(options: argparse.Namespace) -> str:
-    """The state root that was named, or Airflow's."""
-    home = Path(os.environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
-    return options.state_root or os.environ.get("AIRFLOW__CHRONON__STATE_ROOT") or str(home / "chronon_state")
+def deployment_of(options: argparse.Namespace) -> Deployment:
+    """The deployment that a command's options name, and Airflow's environment where they name none."""
+    return find_deployment(
+        environ=os.environ, conf_root=options.root, bundle=options.bundle, state_root=options.state_root
+    )
 
 
-def find_state(root: ConfRoot, options: argparse.Namespace) -> tuple[Deployment, StateFolder]:
-    """The deployment of a conf root, and what is remembered of it; nothing is read yet."""
-    deployment = Deployment(root.branch, options.bundle or DEFAULT_BUNDLE)
-    return deployment, open_state(find_state_root(options), deployment=deployment)
+def find_state(root: ConfRoot, options: argparse.Namespace) -> StateFolder:
+    """What is remembered of a conf root's deployment; nothing is read yet."""
+    return deployment_of(options).open_state(root)

@@ -13,7 +13,7 @@ from airflow_chronon.conf_root.files import files_below, no_folder
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document
-from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.settings.model import Environment
 from airflow_chronon.errors import Fault, Rejected
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from airflow_chronon.conf_root.files import files_below
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
-from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job, job_key, read_job
 from airflow_chronon.errors import Fault, Rejected
+from airflow_chronon.storage.files import replace_file
 
 JOBS = "jobs"  #: the folder below the conf root
 SUFFIXES = (".yaml", ".yml")
@@ -56,20 +55,9 @@ def read_job_file(path: Path, *, shown: str, environ: Mapping[str, str]) -> Job:
     return read_job(text, team=team, name=name, file=shown, environ=environ)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Put a file in the place of an older one, whole, whenever the writer is killed; its permissions stay."""
+def replace_job_file(path: Path, data: bytes) -> None:
+    """Put a job file in the place of an older one, whole, whenever the writer is killed; its permissions stay."""
     target = path.resolve()
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, target.stat().st_mode & 0o7777)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    replace_file(target, data, permissions=target.stat().st_mode & 0o7777)

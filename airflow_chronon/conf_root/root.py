@@ -13,29 +13,24 @@ from airflow_chronon.conf_root.confs import read_confs
 from airflow_chronon.conf_root.jobs import read_jobs
 from airflow_chronon.conf_root.settings import (
     SETTINGS_FILE,
-    backend_faults,
     branch_settings,
     cannot_read,
     read_settings_file,
-    runner_faults,
 )
 from airflow_chronon.core.confs.conf import Conf, ConfKey
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf, resolve
+from airflow_chronon.core.confs.plan import RejectedConf, Verdict
+from airflow_chronon.core.confs.resolve import ConfPlan, resolve
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.idle_overrides import idle_overrides
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
-from airflow_chronon.core.jobs.verdicts import Verdict
 from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
 from airflow_chronon.core.plan.manifest import family_of
+from airflow_chronon.core.settings.backends import backend_problems, runner_problems
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault, Rejected
 
 _CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
-
-#: Where the confs are when nobody says: for the commands and the Python API, which run beside a checkout.
-DEFAULT_ROOT = "dags/chronon"
-ROOT_VARIABLE = "AIRFLOW__CHRONON__CONF_ROOT"
 
 
 @dataclass(frozen=True)
@@ -142,8 +137,7 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
     except Rejected as error:
         said = branch_settings(root, environ=environ)
         return _unread(root, branch, error.faults, TreeState.UNREADABLE, said=said)
-    if settings.branch is None and branch:
-        settings = settings.model_copy(update={"branch": branch})
+    settings = _with_branch(settings, branch)
     problems: list[Fault] = []
     try:
         confs, bad_confs = read_confs(root, settings.environment, problems=problems)
@@ -178,12 +172,15 @@ def _unread(
     root: Path, branch: str | None, problems: tuple[Fault, ...], state: TreeState, *, said: Settings | None = None
 ) -> ConfRoot:
     """A root of which nobody knows the confs, and perhaps not the branch. ``said`` is what its settings say of branches."""
-    settings = said or Settings()
-    if settings.branch is None and branch:
-        settings = settings.model_copy(update={"branch": branch})
+    settings = _with_branch(said or Settings(), branch)
     return ConfRoot(
         root, settings, problems=problems, state=state, is_branch_known=said is not None or settings.branch is not None
     )
+
+
+def _with_branch(settings: Settings, branch: str | None) -> Settings:
+    """Settings that name no branch, with the one that is given."""
+    return settings.model_copy(update={"branch": branch}) if branch and settings.branch is None else settings
 
 
 @dataclass(frozen=True)
@@ -222,24 +219,15 @@ def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], probl
     return _Base(documents, in_doubt, is_empty=not documents or bool(faults))
 
 
-def read_branch(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> tuple[str, str]:
-    """The branch of a conf root and its default branch, from the settings alone; those that cannot be read name none."""
-    try:
-        settings = read_settings_file(root, environ=environ)
-    except Rejected:
-        settings = branch_settings(root, environ=environ) or Settings()
-    return settings.branch or branch or settings.default_branch, settings.default_branch
-
-
 def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Verdict:
-    """Reject a conf whose own settings name a catalog or runner that cannot be built."""
+    """Reject a conf or job whose own settings name a catalog or runner that cannot be built."""
     if isinstance(verdict, ConfPlan) and "airflow" in (verdict.conf.meta.custom_json or ""):
-        faults = backend_faults(verdict.settings, environ)
-        return RejectedConf(key, verdict.conf.file, faults) if faults else verdict
-    if isinstance(verdict, JobPlan):
-        faults = runner_faults(verdict.settings, environ)
-        return RejectedConf(key, verdict.file, faults) if faults else verdict
-    return verdict
+        problems, file = backend_problems(verdict.settings, environ), verdict.conf.file
+    elif isinstance(verdict, JobPlan):
+        problems, file = runner_problems(verdict.settings, environ), verdict.file
+    else:
+        return verdict
+    return RejectedConf(key, file, tuple(problem.fault() for problem in problems)) if problems else verdict
 
 
 def _nothing_found(root: Path) -> Fault:

@@ -7,9 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from airflow_chronon.conf_root.root import ConfRoot
-from airflow_chronon.core.confs.resolve import ConfPlan, OtherEnvironment, RejectedConf
-from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.jobs.verdicts import Verdict
+from airflow_chronon.core.confs.plan import Plan, Verdict
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 
@@ -20,16 +18,17 @@ def select(verdicts: Mapping[str, Verdict], wanted: Sequence[str], root: Path) -
     return {key: verdicts[key] for text in wanted for key in (_key(verdicts, text, root),)}
 
 
-def select_job(root: ConfRoot, wanted: str) -> JobPlan:
-    """The plan of one job. Raises ``ChrononError`` when its file is bad, or there is no such job."""
-    verdicts = {key: verdict for key, verdict in root.judge().items() if key.startswith("job/")}
+def select_plan(root: ConfRoot, wanted: str, verdicts: Mapping[str, Verdict]) -> Plan:
+    """The plan that ``wanted`` names. Raises ``ChrononError`` when it is rejected, deployed elsewhere, or not there."""
     if not verdicts and root.problems:
         raise Rejected(root.problems)
-    key, verdict = next(iter(select(verdicts, [wanted], root.path).items()))
-    if isinstance(verdict, RejectedConf):
-        raise Rejected(verdict.faults, conf=key)
-    assert isinstance(verdict, JobPlan)
-    return verdict
+    ((key, verdict),) = select(verdicts, [wanted], root.path).items()
+    return verdict.need_plan(named=key)
+
+
+def select_job(root: ConfRoot, wanted: str) -> Plan:
+    """The plan of one job. Raises ``ChrononError`` when its file is bad, or there is no such job."""
+    return select_plan(root, wanted, {key: each for key, each in root.judge().items() if key.startswith("job/")})
 
 
 def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
@@ -37,11 +36,11 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
         return text
     by_name: dict[str, list[str]] = {}
     for key, verdict in verdicts.items():
-        aliases = {key.partition("/")[2], _file(verdict), str(root / _file(verdict))}
-        if isinstance(verdict, ConfPlan | JobPlan):
-            aliases.add(verdict.dag_id)
+        aliases = {key.partition("/")[2], verdict.file, str(root / verdict.file)}
+        if verdict.plan is not None:
+            aliases.add(verdict.plan.dag_id)
         if key.startswith("job/"):
-            aliases.add(Path(_file(verdict)).stem)
+            aliases.add(Path(verdict.file).stem)
         for alias in aliases:
             by_name.setdefault(alias, []).append(key)
     found = by_name.get(text) or by_name.get(str(Path(text))) or _by_path(verdicts, Path(text), root)
@@ -62,8 +61,4 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
 
 def _by_path(verdicts: Mapping[str, Verdict], path: Path, root: Path) -> list[str]:
     """The conf whose file it is, however the path is written."""
-    return [key for key, verdict in verdicts.items() if (root / _file(verdict)).resolve() == path.resolve()]
-
-
-def _file(verdict: Verdict) -> str:
-    return verdict.conf.file if isinstance(verdict, ConfPlan | OtherEnvironment) else verdict.file
+    return [key for key, verdict in verdicts.items() if (root / verdict.file).resolve() == path.resolve()]

@@ -1,18 +1,15 @@
-"""Reading ``chronon.yaml`` from disk, with what its catalogs and runners have against it."""
+"""Reading ``chronon.yaml`` from disk."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from airflow_chronon.catalogs.build import build_catalog
-from airflow_chronon.core.settings.model import CatalogSettings, ConfSettings, Settings, over
-from airflow_chronon.core.settings.yaml import branches_in, filled, place_of, read_settings
-from airflow_chronon.engine.build import build_runner
-from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.core.settings.model import Settings
+from airflow_chronon.core.settings.yaml import branches_in, read_settings
+from airflow_chronon.errors import Fault, Rejected
 
 SETTINGS_FILE = "chronon.yaml"
 MAX_SETTINGS_BYTES = 1024**2
@@ -27,15 +24,11 @@ def read_settings_file(root: Path, *, environ: Mapping[str, str]) -> Settings:
     try:
         if os.path.lexists(path):
             text = read_bytes(path, limit=MAX_SETTINGS_BYTES, kind="settings file").decode()
-        settings = _with_root(read_settings(text, environ=environ), environ)
+        return read_settings(text, environ=environ, warehouse=default_warehouse(environ))
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected([_in_file(cannot_read(error, what="the file"))]) from None
     except Rejected as error:
         raise Rejected([_in_file(fault) for fault in error.faults]) from None
-    faults = _file_faults(settings, environ, text)
-    if faults:
-        raise Rejected(faults)
-    return settings
 
 
 def branch_settings(root: Path, *, environ: Mapping[str, str]) -> Settings | None:
@@ -49,54 +42,12 @@ def branch_settings(root: Path, *, environ: Mapping[str, str]) -> Settings | Non
 
 def default_warehouse(environ: Mapping[str, str]) -> str:
     """The catalog's root where the settings name none: ``warehouse`` in Airflow's home."""
-    return str(Path(environ.get("AIRFLOW_HOME", "~/airflow")).expanduser() / "warehouse")
+    return str(airflow_home(environ) / "warehouse")
 
 
-def backend_faults(settings: ConfSettings, environ: Mapping[str, str]) -> tuple[Fault, ...]:
-    """What the catalogs and the runner have against their settings; nothing is opened."""
-    catalogs = [
-        settings.catalog.of_table(""),
-        *(settings.catalog.of_table(each.match) for each in settings.catalog.tables),
-    ]
-    faults: dict[Fault, None] = {}
-    for catalog in catalogs:
-        faults |= _faults_of(partial(build_catalog, filled(catalog, environ)))
-    faults |= dict.fromkeys(runner_faults(settings, environ))
-    return tuple(faults)
-
-
-def runner_faults(settings: ConfSettings, environ: Mapping[str, str]) -> tuple[Fault, ...]:
-    """What the runner has against its settings; nothing is started."""
-    root = filled(settings.catalog.of_table(""), environ).get("root")
-    return tuple(_faults_of(partial(build_runner, filled(settings.runner.model_dump(), environ), default_root=root)))
-
-
-def _with_root(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    given = settings.catalog.model_dump()
-    if given["kind"] != "filesystem" or given.get("root"):
-        return settings
-    catalog = CatalogSettings.model_validate(over(given, {"root": default_warehouse(environ)}))
-    return settings.model_copy(update={"catalog": catalog})
-
-
-def _file_faults(settings: Settings, environ: Mapping[str, str], text: str) -> tuple[Fault, ...]:
-    """The backends' faults of the whole file, each where it stands; an override repeats none of the defaults'."""
-    found: dict[str, Fault] = {}
-    layers: list[tuple[tuple[str | int, ...], ConfSettings]] = [((), settings)]
-    layers += [(("overrides", index), settings.with_override(each)) for index, each in enumerate(settings.overrides)]
-    for path, layer in layers:
-        for fault in backend_faults(layer, environ):
-            place = place_of(text, (*path, *fault.field.split(".")))
-            found.setdefault(fault.message, _in_file(replace(fault, field=place)))
-    return tuple(found.values())
-
-
-def _faults_of(build: Callable[[], object]) -> dict[Fault, None]:
-    try:
-        build()
-    except ChrononError as error:
-        return dict.fromkeys(error.faults if isinstance(error, Rejected) else (error.fault,))
-    return {}
+def airflow_home(environ: Mapping[str, str]) -> Path:
+    """Airflow's own folder."""
+    return Path(environ.get("AIRFLOW_HOME", "~/airflow")).expanduser()
 
 
 def _in_file(fault: Fault) -> Fault:
@@ -122,7 +73,7 @@ def read_bytes(path: Path, *, limit: int, kind: str) -> bytes:
         problem = f"the file has {_size(size)}, and no {kind} is larger than {_size(limit)}"
         raise Rejected([Fault("input", "", problem, "remove it, or put it outside the conf root")])
     if not path.is_file():
-        raise Rejected([Fault("input", "", "it is no regular file", "remove it")])
+        raise Rejected([Fault("input", "", "it is not a regular file", "remove it")])
     return path.read_bytes()
 
 

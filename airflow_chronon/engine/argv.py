@@ -1,6 +1,6 @@
-"""The argument list of a command runner: Chronon's own driver by default, or a template with placeholders.
+"""The argument list of a command: a template with placeholders, or Chronon's own driver, which confs have by default.
 
-Checked against the `run` command of zipline-ai 1.28: the conf is positional there (`--conf` would be taken for the
+The driver's was checked against the `run` command of zipline-ai 1.28: the conf is positional there (`--conf` would be taken for the
 conf itself), `--start-ds` belongs to backfills only, uploads take the one partition as `--ds`, and a metadata upload
 takes none.
 """
@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from string import Formatter
 
+from airflow_chronon.core.settings.runners import placeholder_fault
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobRefused, Rejected
 
+_PAPERMILL = "papermill"
 _DRIVER = ("zipline", "run", "{conf_path}", "--mode", "{mode}")
 
 #: The driver's name of each mode (C11), and the options that this mode takes.
@@ -23,25 +26,12 @@ _MODES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "upload_to_kv": ("upload-to-kv", ("--ds", "{partition}")),
     "metadata_upload": ("metadata-upload", ()),
 }
-_OF_WINDOW = frozenset({"start_ds", "end_ds", "partition"})
-PLACEHOLDERS = ("conf_path", "mode", "start_ds", "end_ds", "partition", "table", "name", "conf_type")
 
 
 def check_template(template: Sequence[str], *, field: str) -> None:
-    """Raises :class:`Rejected` with every placeholder that is not one of :data:`PLACEHOLDERS`, and every open brace."""
-    faults = []
-    for index, argument in enumerate(template):
-        try:
-            pieces = list(Formatter().parse(argument))
-        except ValueError as error:
-            faults.append(
-                Fault("settings", f"{field}[{index}]", f"{argument!r}: {error}", "write {{ and }} for braces")
-            )
-            continue
-        for _, name, specification, conversion in pieces:
-            if name is not None and (name not in PLACEHOLDERS or specification or conversion):
-                message = f"the placeholder {{{name}}} of {argument!r} is not known"
-                faults.append(Fault("settings", f"{field}[{index}]", message, f"use {', '.join(PLACEHOLDERS)}"))
+    """Raises :class:`Rejected` with every placeholder that is not known, and every open brace."""
+    found = [(index, placeholder_fault(argument)) for index, argument in enumerate(template)]
+    faults = [Fault("settings", f"{field}[{index}]", *fault) for index, fault in found if fault is not None]
     if faults:
         raise Rejected(faults)
 
@@ -82,3 +72,34 @@ def filled_argv(template: Sequence[str], values: Mapping[str, str]) -> list[str]
         elif argv and argv[-1].startswith("-") and argument.startswith("{"):
             argv.pop()  # the option whose value this would have been
     return argv
+
+
+@dataclass(frozen=True)
+class JobStart:
+    """What a job's command may name of its run."""
+
+    name: str  #: ``team.name__version``
+    path: str  #: the job file
+    mode: str
+    logical_date: str | None  #: ISO-8601 with ``Z``; None without a window (H7)
+
+
+def job_argv(template: Sequence[str], start: JobStart, *, legacy_start_time: bool) -> list[str]:
+    """The arguments of a job. Without a window, those that name its date are left out, as for confs (H7).
+
+    With ``legacy_start_time`` and a window, ``-start_time <logical date>`` follows, or ``-p start_time <logical date>``
+    for Papermill (H6).
+    """
+    values = {"conf_path": os.path.abspath(start.path), "mode": start.mode, "name": start.name, "conf_type": "job"}
+    values["table"] = ""
+    if start.logical_date is not None:
+        values |= dict.fromkeys(("start_ds", "end_ds", "partition"), start.logical_date)
+    argv = filled_argv(template, values)
+    if legacy_start_time and start.logical_date is not None:
+        argv += ["-p", "start_time", start.logical_date] if _is_papermill(argv) else ["-start_time", start.logical_date]
+    return argv
+
+
+def _is_papermill(argv: Sequence[str]) -> bool:
+    """``papermill …`` by whatever path and behind whatever wrapper, ``python -m papermill …`` and ``-mpapermill``."""
+    return any(os.path.basename(argument) == _PAPERMILL or argument == f"-m{_PAPERMILL}" for argument in argv)

@@ -1,4 +1,7 @@
-"""A run as a command: an argument list, never a shell string; its output in the task's log, its exit code deciding."""
+"""The command runner: runs a process given as an argument list, never a shell string.
+
+Its output goes to the task's log, and its exit code decides whether the run succeeded.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ _SHOWN_OF_A_LINE = 300
 
 
 class LineSplitter:
-    """Bytes in, lines out: broken UTF-8 is replaced, long lines are cut, carriage returns end a line as newlines do."""
+    """Splits the output of a command into lines.
+
+    Broken UTF-8 is replaced, long lines are cut, carriage returns end a line as newlines do.
+    """
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -65,7 +71,7 @@ class LineSplitter:
 
 @dataclass(frozen=True)
 class Command:
-    """What is started."""
+    """A process to be started: its argument list and the variables of its run."""
 
     conf: str  #: the conf or job that it is for, as people write it
     argv: Sequence[str]
@@ -139,7 +145,7 @@ class CommandRunner:
                 self._process = None
 
     def _start(self, command: Command) -> subprocess.Popen[bytes]:
-        # a window of the worker's own environment is none of this run's (H7)
+        # a window of the worker's own environment does not belong to this run (H7)
         inherited = {name: value for name, value in os.environ.items() if name not in WINDOW_VARIABLES}
         environment, argv = {**inherited, **self.env, **command.environment}, command.argv
         try:

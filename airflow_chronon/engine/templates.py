@@ -52,8 +52,8 @@ class IllegalTemplate(ChrononError):
 def render_query(query: str, *, spec: PartitionSpec, window: TimeWindow, max_dates: MaxDates) -> str:
     """The query with every template replaced; templates in comments stay.
 
-    Raises :class:`IllegalTemplate` for an unknown template or argument, an offset that is no whole number, a bound that
-    is no label, bounds that cross, and a table without partitions.
+    Raises :class:`IllegalTemplate` for an unknown template or argument, an offset that is not a whole number, a bound that
+    is not a label, bounds that cross, and a table without partitions.
     """
     rendering = _Rendering(spec, spec.labels(window.start, window.end), max_dates)
 
@@ -124,7 +124,7 @@ class _Rendering:
                 day = partition_format("yyyy-MM-dd").decode(text)
             except IllegalLabel:
                 raise _illegal(
-                    f"{key} {text!r} of {shown} is no label: {error.fault.message}", error.fault.remedy
+                    f"{key} {text!r} of {shown} is not a label: {error.fault.message}", error.fault.remedy
                 ) from error
         grid = self.spec.grid
         return grid.ceil(day) if key == "lower_bound" else grid.floor(day + DAY - 1)
@@ -160,5 +160,5 @@ def _offset(arguments: Mapping[str, str], shown: str) -> int:
         return int(text)
     except ValueError:
         raise _illegal(
-            f"the offset {text!r} of {shown} is no whole number", "give a number of partitions, such as -3"
+            f"the offset {text!r} of {shown} is not a whole number", "give a number of partitions, such as -3"
         ) from None

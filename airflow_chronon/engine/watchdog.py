@@ -1,4 +1,4 @@
-"""A killed worker leaves no command running: a small process of its own ends the command's group when the worker is gone.
+"""The watchdog of a command: a small process that ends the command's group when the worker that started it is gone.
 
 Nothing in a process can act on its own SIGKILL (the kernel out of memory, Airflow after its grace). The watchdog holds
 the other end of a pipe instead: it closes with the worker, however that ended. Without it a retry would be a second

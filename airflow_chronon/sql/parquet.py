@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.extras import optional
 from airflow_chronon.sql.spark import TableName
 from airflow_chronon.storage.files import LocalStorage
-from airflow_chronon.storage.layout import is_data_file
+from airflow_chronon.storage.tables import Tables
 
 if TYPE_CHECKING:
     import duckdb
+
+_Result = TypeVar("_Result")
 
 #: Nothing is fetched from anywhere while a query runs; time has one zone.
 _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
@@ -41,44 +44,77 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def scan(files: Iterable[str], *, by_name: bool) -> str:
+    """The rows of Parquet files as a table function; partition columns, which their folders name, are text.
+
+    ``by_name`` opens the footer of every file and unites their columns; otherwise the first file's columns count.
+    """
+    listed = ", ".join(literal(unglobbed(path)) for path in files)
+    options = f"hive_partitioning = true, hive_types_autocast = false, union_by_name = {str(by_name).lower()}"
+    return f"read_parquet([{listed}], {options})"
+
+
+def tried_by_name(work: Callable[[bool], _Result]) -> _Result:
+    """``work(False)``, and ``work(True)`` when that fails for want of a column; then the first error counts.
+
+    For tables whose files differ in their columns: uniting them by name (see :func:`scan`) opens every file, so it
+    waits until a query needs it.
+    """
+    import duckdb
+
+    try:
+        return work(False)
+    except duckdb.Error as first:
+        # A column that the newest file lacks, or one that an older file lacks: DuckDB's majors raise different errors.
+        if not isinstance(first, duckdb.BinderException) and "union_by_name" not in str(first):
+            raise
+        try:
+            return work(True)
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error:
+            raise first from None
+
+
+def data_files(root: Path, table: str) -> list[str]:
+    """The data files of a table below a root, relative to its folder. Raises :class:`UnknownTable` when it has none."""
+    found = Tables(LocalStorage(root)).data_files(table)
+    if not found:
+        problem = f"the table {table} {'is not there' if found is None else 'has no data files'}"
+        remedy = f"let its producer write it to {root / table}, or correct the name"
+        raise UnknownTable(Fault("sql", "", problem, remedy))
+    return found
+
+
 @dataclass(frozen=True)
 class ParquetViews:
-    """Views over the tables below a root; partition columns are text, and files of other partitions are not opened."""
+    """Views over the tables below a root, named as a query names them."""
 
-    storage: LocalStorage
+    root: Path
 
     def bind(
         self, connection: duckdb.DuckDBPyConnection, tables: Iterable[TableName], *, by_name: bool = False
     ) -> None:
-        """Create (or replace) one view per table. ``by_name`` reads the footer of every file and unites their columns;
-        otherwise the newest file's columns count. Raises :class:`UnknownTable` before any view is made."""
+        """Create (or replace) one view per table; ``by_name`` as in :func:`scan`.
+
+        Raises :class:`UnknownTable` before any view is made.
+        """
         for table, files in [(table, self._files(table)) for table in dict.fromkeys(tables)]:
             schema = identifier(table.schema or "main")
-            listed = ", ".join(map(literal, files))
-            options = f"hive_partitioning = true, hive_types_autocast = false, union_by_name = {str(by_name).lower()}"
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
             view = f"{schema}.{identifier(table.name)}"
-            connection.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM read_parquet([{listed}], {options})")
+            connection.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT * FROM {scan(files, by_name=by_name)}")
 
     def _files(self, table: TableName) -> list[str]:
         """The table's data files, the newest partition's first: it is the one whose columns count."""
         folders = [str(table)]
         if table.schema.count(".") == 1:
             folders.append(f"{table.schema.partition('.')[2]}.{table.name}")  # spark_catalog.db.table is db.table
-        for folder in folders:
-            paths = self.storage.paths(folder)
-            if paths is not None:
-                files = sorted((path for path in paths if is_data_file(path.rpartition("/")[2])), reverse=True)
-                if not files:
-                    raise UnknownTable(self._fault(table, "has no data files"))
-                return [_unglobbed(f"{self.storage.root / folder}/{path}") for path in files]
-        raise UnknownTable(self._fault(table, "is not there"))
-
-    def _fault(self, table: TableName, problem: str) -> Fault:
-        remedy = f"let its producer write it to {self.storage.root / str(table)}, or correct the name"
-        return Fault("sql", "", f"the table {table} {problem}", remedy)
+        there = Tables(LocalStorage(self.root))
+        folder = next((folder for folder in folders if there.paths(folder) is not None), folders[0])
+        return [f"{self.root / folder}/{path}" for path in sorted(data_files(self.root, folder), reverse=True)]
 
 
-def _unglobbed(path: str) -> str:
+def unglobbed(path: str) -> str:
     """The path with the signs that DuckDB takes for a pattern made literal."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)

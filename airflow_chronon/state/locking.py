@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Iterator
 
 from airflow_chronon.errors import Fault
-from airflow_chronon.state.files import LocalStateFiles, StateError
+from airflow_chronon.state.files import StateError
 from airflow_chronon.state.folder import StateFolder
+from airflow_chronon.storage.files import LocalStorage
 
 try:
     import fcntl
@@ -18,10 +19,11 @@ except ImportError:  # pragma: no cover (Airflow itself does not run there)
 @contextlib.contextmanager
 def only_reconcile(state: StateFolder) -> Iterator[None]:
     """Hold a local state folder; the kernel lets go when the process ends. Raises :class:`StateError` if it is held."""
-    if not isinstance(state.files, LocalStateFiles) or fcntl is None:
+    storage = state.files.storage
+    if not isinstance(storage, LocalStorage) or fcntl is None:
         yield
         return
-    folder = state.files.root / state.prefix
+    folder = storage.root / state.prefix
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / "lock").open("a")

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from airflow_chronon.core.plan.manifest import DeployedManifest
-from airflow_chronon.state.files import LocalStateFiles
+from airflow_chronon.state.files import open_state_files
 
 
 def forget_files(folder: Path, *, keep: Collection[str]) -> None:
@@ -25,5 +25,5 @@ def conf_file(manifest: DeployedManifest, *, folder: Path, writes: bool) -> str:
     """
     relative = f"{manifest.dag_id}/{manifest.digest}/{manifest.file}"
     if writes and not (folder / relative).exists():
-        LocalStateFiles(folder).write(relative, json.dumps(manifest.document, ensure_ascii=False).encode())
+        open_state_files(str(folder)).write(relative, json.dumps(manifest.document, ensure_ascii=False).encode())
     return str(folder / relative)

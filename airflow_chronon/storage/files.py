@@ -1,22 +1,23 @@
-"""Where table folders lie: a local disk, or any store that fsspec reaches.
+"""Files below one root: a folder of this machine, or any store that fsspec reaches.
 
-The local disk is read with ``os.scandir``, which tells files from folders without asking about each; a store with one
-recursive listing, since there every call is a round trip.
+Whoever keeps something in files (catalogs their tables, a deployment its state) opens a :class:`Storage` and says in
+its own words what a :class:`StorageError` means there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, Protocol, cast
+from stat import S_ISDIR
+from typing import Any, BinaryIO, Protocol, cast
 
-from airflow_chronon.errors import CatalogError, Fault
 from airflow_chronon.extras import missing_extra, optional
-from airflow_chronon.storage.layout import is_hidden
 
 #: The extra that brings the fsspec driver of each protocol.
 _PROTOCOL_EXTRAS = {
@@ -25,112 +26,146 @@ _PROTOCOL_EXTRAS = {
     **dict.fromkeys(("abfs", "abfss", "az", "adl", "azure"), "azure"),
 }
 _CHANGED_KEYS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag", "created")
+_TEMPORARY = ".tmp-"
+_READERS = 8  # in an object store each file is a round trip
+
+Skip = Callable[[str], bool]
+
+
+class StorageError(Exception):
+    """A file or folder cannot be listed, read or written; the text says which, and why."""
+
+    def __init__(self, doing: str, place: object, cause: BaseException) -> None:
+        self.place, self.cause = str(place), cause
+        reason = str(getattr(cause, "strerror", None) or cause).strip().splitlines()
+        super().__init__(f"cannot {doing} {place}: {reason[0] if reason else type(cause).__name__}")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """One file of a table and what tells it from a rewritten one."""
+    """One file and what tells it from a rewritten one."""
 
-    path: str  #: relative to the table's folder
+    path: str  #: relative to the folder that was walked
     size: int
     changed: str  #: time of the last change, or the store's tag
 
 
 class Storage(Protocol):
-    """Reads the folders of tables. Errors are :class:`CatalogError`; a missing table is None."""
+    """Paths are text below the root, with slashes. Every error is a :class:`StorageError`."""
 
     @property
-    def local_root(self) -> Path | None:
-        """The root as a folder of this machine, or None."""
+    def place(self) -> str:
+        """The root, for people."""
 
-    def paths(self, table: str) -> Iterator[str] | None:
-        """Every visible file of a table and every ``_SUCCESS``, relative to the table's folder."""
+    def names(self, folder: str) -> tuple[str, ...]:
+        """The names of the files and folders in a folder, sorted; empty when it is not there."""
 
-    def files(self, table: str) -> Iterator[StoredFile] | None:
-        """Like :meth:`paths`, with size and change of each file."""
+    def read(self, path: str) -> bytes | None:
+        """The whole file, or None when it is not there."""
 
-    def open(self, table: str, path: str) -> BinaryIO:
-        """Open one file for reading. Raises FileNotFoundError when it has gone since it was listed."""
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """The whole files by their paths, those that are there."""
 
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading here and there. Raises FileNotFoundError when it is not there."""
 
-@lru_cache(maxsize=4096)
-def _is_visible(folder: str) -> bool:
-    """Whether no part of a folder's path, relative to its table, is hidden."""
-    return not any(map(is_hidden, folder.split("/"))) if folder else True
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file in place of an older one: a reader, and a crash, see the old one or the new one as a whole."""
 
+    def remove(self, path: str) -> None:
+        """Remove a file; nothing happens when it is not there."""
 
-def check_table_name(table: str) -> str:
-    """The table's name, when it can be one folder below the root. Raises :class:`CatalogError` otherwise."""
-    if not table or table.startswith(".") or any(sign in table for sign in "/\\\0"):
-        raise CatalogError(
-            Fault("catalog", "table", f"{table!r} cannot be a folder's name", "use a name such as data.checkouts")
-        )
-    return table
+    def walk(self, folder: str, *, skip: Skip) -> Iterator[str] | None:
+        """The path of every file below a folder, relative to it, as they are found; None when it is not there.
 
+        Folders whose names ``skip`` accepts are left out. Raises with a ``cause`` NotADirectoryError for a file.
+        """
 
-def _cannot(doing: str, place: str, error: BaseException) -> NoReturn:
-    reason = str(getattr(error, "strerror", None) or error).strip().splitlines()
-    text = f"cannot {doing} {place}: {reason[0] if reason else type(error).__name__}"
-    remedy = (
-        "give this process the right to read it"
-        if isinstance(error, PermissionError)
-        else "check the root and the storage"
-    )
-    raise CatalogError(Fault("catalog", "", text, remedy)) from error
-
-
-def _not_a_folder(place: str) -> NoReturn:
-    raise CatalogError(
-        Fault("catalog", "", f"{place} is a file where the folder of a table should be", "move it out of the root")
-    )
+    def walk_files(self, folder: str, *, skip: Skip) -> Iterator[StoredFile] | None:
+        """Like :meth:`walk`, with size and change of each file."""
 
 
 @contextmanager
-def _reading(place: str, doing: str = "list") -> Iterator[None]:
-    """Turn whatever a storage driver raises into one sentence: drivers do not agree on their exceptions."""
+def _guarded(doing: str, place: object) -> Iterator[None]:
+    """One error for whatever a disk or a driver raises: drivers do not agree on their exceptions."""
     try:
         yield
-    except (CatalogError, FileNotFoundError):
+    except (StorageError, FileNotFoundError):
         raise
     except Exception as error:
-        _cannot(doing, place, error)
+        raise StorageError(doing, place, error) from error
 
 
 @dataclass(frozen=True)
 class LocalStorage:
-    """Tables below a folder of this machine."""
+    """A folder of this machine, made when something is first written.
+
+    Folders are walked with ``os.scandir``, which tells files from folders without asking about each.
+    """
 
     root: Path
 
     @property
-    def local_root(self) -> Path | None:
-        return self.root
+    def place(self) -> str:
+        return str(self.root)
 
-    def paths(self, table: str) -> Iterator[str] | None:
-        folder = self._folder(table)
-        return None if folder is None else (path for path, _ in self._walk(folder))
+    def names(self, folder: str) -> tuple[str, ...]:
+        place = self.root / folder
+        with _guarded("list", place):
+            try:
+                found = os.listdir(place)
+            except (FileNotFoundError, NotADirectoryError):
+                return ()
+        return tuple(sorted(name for name in found if not name.startswith(_TEMPORARY)))
 
-    def files(self, table: str) -> Iterator[StoredFile] | None:
-        folder = self._folder(table)
-        return None if folder is None else self._files(folder)
+    def read(self, path: str) -> bytes | None:
+        place = self.root / path
+        with suppress(FileNotFoundError), _guarded("read", place):
+            return place.read_bytes()
+        return None
 
-    def open(self, table: str, path: str) -> BinaryIO:
-        place = self.root / table / path
-        with _reading(str(place), "read"):
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+        return {path: data for path in paths if (data := self.read(path)) is not None}
+
+    def open(self, path: str) -> BinaryIO:
+        place = self.root / path
+        with _guarded("read", place):
             return place.open("rb")
 
-    def _folder(self, table: str) -> str | None:
-        folder = self.root / check_table_name(table)
-        with _reading(str(folder)):
-            if not folder.exists():
+    def write(self, path: str, data: bytes) -> None:
+        place = self.root / path
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(place, data, permissions=0o640)  # state holds settings; who runs the tasks shares the group
+        except Exception as error:
+            raise StorageError("write", place, error) from error
+
+    def remove(self, path: str) -> None:
+        place = self.root / path
+        with _guarded("remove", place):
+            place.unlink(missing_ok=True)
+
+    def walk(self, folder: str, *, skip: Skip) -> Iterator[str] | None:
+        place = self._folder(folder)
+        return None if place is None else (path for path, _ in self._walk(place, skip))
+
+    def walk_files(self, folder: str, *, skip: Skip) -> Iterator[StoredFile] | None:
+        place = self._folder(folder)
+        return None if place is None else self._walk_files(place, skip)
+
+    def _folder(self, folder: str) -> str | None:
+        place = self.root / folder
+        with _guarded("list", place):
+            try:
+                mode = place.stat().st_mode  # `exists` takes what may not be read for missing, from Python 3.14 on
+            except (FileNotFoundError, NotADirectoryError):
                 return None
-            if not folder.is_dir():
-                _not_a_folder(str(folder))
-        return str(folder)
+            if not S_ISDIR(mode):
+                raise NotADirectoryError("it is a file")
+        return str(place)
 
     @staticmethod
-    def _walk(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """Every visible file with its path; folders are asked for their entries and nothing else."""
+    def _walk(folder: str, skip: Skip) -> Iterator[tuple[str, os.DirEntry[str]]]:
         waiting = [(folder, "")]
         while waiting:
             place, prefix = waiting.pop()
@@ -139,15 +174,15 @@ class LocalStorage:
                     for entry in entries:
                         if not entry.is_dir():
                             yield prefix + entry.name, entry
-                        elif not is_hidden(entry.name):
+                        elif not skip(entry.name):
                             waiting.append((entry.path, f"{prefix}{entry.name}/"))
             except FileNotFoundError:
                 continue  # removed by its owner while it was listed
             except OSError as error:
-                _cannot("list", place, error)
+                raise StorageError("list", place, error) from error
 
-    def _files(self, folder: str) -> Iterator[StoredFile]:
-        for path, entry in self._walk(folder):
+    def _walk_files(self, folder: str, skip: Skip) -> Iterator[StoredFile]:
+        for path, entry in self._walk(folder, skip):
             try:
                 stat = entry.stat()
             except FileNotFoundError:
@@ -157,68 +192,134 @@ class LocalStorage:
 
 @dataclass(frozen=True)
 class RemoteStorage:
-    """Tables below a path of an fsspec filesystem."""
+    """A path of an fsspec filesystem: an object store, which shows a written object as a whole.
+
+    A folder is walked with one recursive listing, since every call is a round trip.
+    """
 
     filesystem: Any
     root: str
 
     @property
-    def local_root(self) -> Path | None:
+    def place(self) -> str:
+        return self.root
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        place = f"{self.root}/{folder}"
+        with _guarded("list", place):
+            self.filesystem.invalidate_cache(place)  # drivers remember listings, and others write too
+            try:
+                found = self.filesystem.ls(place, detail=False)
+            except (FileNotFoundError, NotADirectoryError):
+                return ()
+        names = (str(each).rstrip("/").rpartition("/")[2] for each in found)
+        return tuple(sorted(name for name in names if name))
+
+    def read(self, path: str) -> bytes | None:
+        place = f"{self.root}/{path}"
+        with suppress(FileNotFoundError), _guarded("read", place):
+            return cast("bytes", self.filesystem.cat_file(place))
         return None
 
-    def paths(self, table: str) -> Iterator[str] | None:
-        found = self._find(table)
-        return None if found is None else iter(found)
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+        asked = list(paths)
+        with ThreadPoolExecutor(_READERS) as pool:
+            found = zip(asked, pool.map(self.read, asked), strict=True)
+            return {path: data for path, data in found if data is not None}
 
-    def files(self, table: str) -> Iterator[StoredFile] | None:
-        found = self._find(table)
-        if found is None:
-            return None
-        return (
-            StoredFile(
-                path, int(info.get("size") or 0), next((str(info[key]) for key in _CHANGED_KEYS if info.get(key)), "")
-            )
-            for path, info in found.items()
-        )
-
-    def open(self, table: str, path: str) -> BinaryIO:
-        place = f"{self.root}/{table}/{path}"
-        with _reading(place, "read"):
+    def open(self, path: str) -> BinaryIO:
+        place = f"{self.root}/{path}"
+        with _guarded("read", place):
             return cast("BinaryIO", self.filesystem.open(place, "rb"))
 
-    def _find(self, table: str) -> dict[str, dict[str, Any]] | None:
-        folder = f"{self.root}/{check_table_name(table)}"
+    def write(self, path: str, data: bytes) -> None:
+        place = f"{self.root}/{path}"
         try:
-            with _reading(folder):
-                self.filesystem.invalidate_cache(folder)  # drivers remember listings; a poll must see what is new
-                found: dict[str, dict[str, Any]] = self.filesystem.find(folder, detail=True)
-                if not found:
-                    return {} if self.filesystem.isdir(folder) else None
-        except FileNotFoundError:
-            return None
-        start = len(self.filesystem._strip_protocol(folder)) + 1
-        if any(len(path) < start for path in found):
-            _not_a_folder(folder)
-        return {path[start:]: info for path, info in found.items() if _is_visible(path[start:].rpartition("/")[0])}
+            self.filesystem.makedirs(place.rpartition("/")[0], exist_ok=True)
+            self.filesystem.pipe_file(place, data)
+        except Exception as error:
+            raise StorageError("write", place, error) from error
+
+    def remove(self, path: str) -> None:
+        place = f"{self.root}/{path}"
+        with suppress(FileNotFoundError), _guarded("remove", place):
+            self.filesystem.rm_file(place)
+
+    def walk(self, folder: str, *, skip: Skip) -> Iterator[str] | None:
+        found = self._find(folder, skip)
+        return None if found is None else iter(found)
+
+    def walk_files(self, folder: str, *, skip: Skip) -> Iterator[StoredFile] | None:
+        found = self._find(folder, skip)
+        return None if found is None else (_stored(path, info) for path, info in found.items())
+
+    def _find(self, folder: str, skip: Skip) -> dict[str, dict[str, Any]] | None:
+        place = f"{self.root}/{folder}"
+        with suppress(FileNotFoundError), _guarded("list", place):
+            self.filesystem.invalidate_cache(place)
+            found: dict[str, dict[str, Any]] = self.filesystem.find(place, detail=True)
+            if not found:
+                return {} if self.filesystem.isdir(place) else None
+            start = len(self.filesystem._strip_protocol(place)) + 1
+            if any(len(path) < start for path in found):
+                raise NotADirectoryError("it is a file")
+
+            @lru_cache(maxsize=4096)
+            def is_skipped(folder: str) -> bool:
+                return folder != "" and any(map(skip, folder.split("/")))
+
+            below = ((path[start:], info) for path, info in found.items())
+            return {path: info for path, info in below if not is_skipped(path.rpartition("/")[0])}
+        return None
 
 
-def open_storage(root: str, *, options: Mapping[str, Any]) -> Storage:
+def _stored(path: str, info: Mapping[str, Any]) -> StoredFile:
+    changed = next((str(info[key]) for key in _CHANGED_KEYS if info.get(key)), "")
+    return StoredFile(path, int(info.get("size") or 0), changed)
+
+
+def open_storage(root: str, *, options: Mapping[str, Any] | None = None) -> Storage:
     """The storage of a root: a path of this machine, or a URL such as ``s3://bucket/warehouse``.
 
-    Raises :class:`CatalogError` for a protocol that nothing serves, naming the extra that would.
+    Nothing is made or asked yet. Raises :class:`StorageError` for a protocol that nothing serves, and
+    :class:`airflow_chronon.extras.MissingExtra` when an extra would serve it.
     """
     protocol, sign, rest = root.partition("://")
     if not sign or protocol in ("file", "local"):
         return LocalStorage(Path(rest if sign else root).expanduser().absolute())
-    fsspec = optional("fsspec", needed_for=f"the root {root!r}")
-    opener: Callable[..., tuple[Any, str]] = fsspec.core.url_to_fs
+    needed_for = f"the root {root!r}"
+    fsspec = optional("fsspec", needed_for=needed_for)
     try:
-        filesystem, path = opener(root, **options)
+        filesystem, path = fsspec.core.url_to_fs(root, **(options or {}))
     except ImportError as error:
         extra = _PROTOCOL_EXTRAS.get(protocol, "filesystem")
-        raise missing_extra(
-            package=f"fsspec driver for {protocol}", extra=extra, needed_for=f"the root {root!r}"
-        ) from error
+        raise missing_extra(package=f"fsspec driver for {protocol}", extra=extra, needed_for=needed_for) from error
     except Exception as error:
-        _cannot("open", root, error)
-    return RemoteStorage(filesystem, path.rstrip("/"))
+        raise StorageError("open", root, error) from error
+    return RemoteStorage(filesystem, str(path).rstrip("/"))
+
+
+def replace_file(path: Path, data: bytes, *, permissions: int) -> None:
+    """Write a file of this machine in place of an older one, whole and on disk when this returns. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, permissions)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    flush(path.parent)
+
+
+def flush(path: Path) -> None:
+    """Put a file, or the names in a folder, from the machine's memory onto its disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

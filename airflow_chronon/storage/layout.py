@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 
 from airflow_chronon.core.partitions.labels import COLUMN_NAME, unescape_label
-from airflow_chronon.core.partitions.listing import TableListing, TableState
+from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, TableState
 from airflow_chronon.errors import CatalogError, Fault
 
 SUCCESS_FILE = "_SUCCESS"
@@ -20,20 +19,13 @@ _PARTITION_FOLDER = re.compile(f"{COLUMN_NAME}=")
 _FOLDER_MARKER = "_$folder$"  # what Hadoop leaves in object stores for an empty folder
 
 
-class LandedWhen(Enum):
-    """What makes a partition count as landed."""
-
-    ANY_FILE = "any_file"  #: any data file, or its ``_SUCCESS``
-    SUCCESS_FILE = "success_file"  #: only a ``_SUCCESS``, its own or one of a partition folder above it
-
-
 def is_partition_folder(name: str) -> bool:
     """Whether a folder's name is ``column=label``; such a name may start with ``_`` (a column such as ``_HR``)."""
     return _PARTITION_FOLDER.match(name) is not None
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a file or folder holds no data: its name starts with ``.`` or ``_`` and is no partition folder's."""
+    """Whether a file or folder holds no data: its name starts with ``.`` or ``_``, and it is not a partition folder."""
     return name.startswith(".") or (name.startswith("_") and not is_partition_folder(name))
 
 
@@ -68,7 +60,7 @@ class _Seen:
 def listing_of(files: Iterable[str], *, landed: LandedWhen) -> TableListing:
     """The landed partitions that these files make up; the table is there.
 
-    One mapping per leaf: a folder that holds a ``_SUCCESS`` for the partitions below it is no partition of its own.
+    One mapping per leaf: a folder that holds a ``_SUCCESS`` for the partitions below it is not a partition itself.
     Raises :class:`CatalogError` for a file named like a partition folder.
     """
     folders: dict[str, _Seen | None] = {}

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ class Clock:
     instant = 0
 
     def utcnow(self) -> datetime:
-        return datetime.fromtimestamp(self.instant, timezone.utc)
+        return datetime.fromtimestamp(self.instant, UTC)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ WEEK = [f"2026-06-{day:02}" for day in range(8, 15)]  # Monday's run of the 15th
 
 def ran(*, lost: str = "", until: int = NOW) -> list[RunRecord]:
     """The scheduled runs, all but a lost one."""
-    runs = MIXED.runs
+    runs = MIXED.schedule
     return [
         RunRecord(MIXED.dag_id, f"scheduled__{key}", "scheduled", "success", key, run.end - DAY, window=run.window)
         for run in runs.runs_between(at("2026-06-02"), until)
@@ -31,8 +31,8 @@ def ran(*, lost: str = "", until: int = NOW) -> list[RunRecord]:
     ]
 
 
-def owed(*past: RunRecord) -> list[str]:
-    _, found = pending_ranges(PendingBackfill(NOW), MIXED.runs, known_runs(past, MIXED.runs, now=NOW))
+def pending(*past: RunRecord) -> list[str]:
+    _, found = pending_ranges(PendingBackfill(NOW), MIXED.schedule, known_runs(past, MIXED.schedule, now=NOW))
     return [label for label_range in found for label in label_range.labels]
 
 
@@ -47,26 +47,26 @@ def owed(*past: RunRecord) -> list[str]:
 )
 def test_a_lost_run_is_replayed_over_all_that_its_modes_would_have_written(lost: str, expected: list[str]) -> None:
     # C28, H13
-    assert owed(*ran(lost=lost)) == expected
+    assert pending(*ran(lost=lost)) == expected
 
 
-def test_what_was_replayed_of_a_lost_run_is_owed_no_more() -> None:  # H13
+def test_what_was_replayed_of_a_lost_run_is_no_longer_pending() -> None:  # H13
     replays = [RunRecord(MIXED.dag_id, f"backfill__{key}", "backfill", "failed", key, at(key)) for key in WEEK[:3]]
-    assert owed(*ran(lost="2026-06-14"), *replays) == WEEK[3:]
+    assert pending(*ran(lost="2026-06-14"), *replays) == WEEK[3:]
 
 
 def test_days_whose_uploads_ran_are_due_at_the_fire_of_their_backfill() -> None:  # H20
     now = at("2026-06-12 12:00")
-    runs = known_runs(ran(until=now), MIXED.runs, now=now)
-    starts = MIXED.runs.starts(at("2026-06-07"), at("2026-06-12"))
-    rows = partition_rows(MIXED.runs, starts, Known(landed=frozenset({"2026-06-07"}), runs=runs), now=now)
+    runs = known_runs(ran(until=now), MIXED.schedule, now=now)
+    starts = MIXED.schedule.starts(at("2026-06-07"), at("2026-06-12"))
+    rows = partition_rows(MIXED.schedule, starts, Known(landed=frozenset({"2026-06-07"}), runs=runs), now=now)
     found = [(row.state.value, row.reason) for row in rows]
     assert found == [("landed", ""), *[("due", "fires at 2026-06-15T06:00:00Z")] * 4]
     assert rows[0].run_id == "scheduled__2026-06-07"
 
 
 def test_a_week_that_a_backfill_filled_belongs_to_its_run() -> None:  # H20
-    runs = known_runs(ran(), MIXED.runs, now=NOW)
-    rows = partition_rows(MIXED.runs, map(at, WEEK), Known(landed=frozenset(WEEK[1:]), runs=runs), now=NOW)
+    runs = known_runs(ran(), MIXED.schedule, now=NOW)
+    rows = partition_rows(MIXED.schedule, map(at, WEEK), Known(landed=frozenset(WEEK[1:]), runs=runs), now=NOW)
     assert {row.run_id for row in rows} == {"scheduled__2026-06-14"}
     assert rows[0].reason == "its run ended well, and it is not there"

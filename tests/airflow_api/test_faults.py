@@ -203,6 +203,26 @@ def test_an_answer_of_another_shape_is_one_sentence(stub: StubServer, answer: An
         api(stub).dags()
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"dags": 5}, "without a list under 'dags'"),
+        ({"dags": [{**DAG, "dag_id": 5}]}, "without a text under 'dag_id'"),
+        ({"dags": [{"dag_id": "x"}]}, "without 'is_paused'"),
+        ({"dags": [{**DAG, "last_parsed_time": "soon"}]}, "without a time under 'last_parsed_time'"),
+    ],
+)
+def test_what_is_missing_from_an_answer_is_named(stub: StubServer, answer: Any, said: str) -> None:
+    stub.reply(DAGS, (200, answer))
+    with pytest.raises(AirflowUnreachable, match=f"answers {said} .listing the DAGs."):
+        api(stub).dags()
+
+
+def test_a_mistake_of_our_own_is_not_blamed_on_the_server(stub: StubServer) -> None:
+    with pytest.raises(AttributeError):
+        api(stub).create_backfill(None)  # type: ignore[arg-type]
+
+
 def test_a_token_that_no_header_can_carry_is_no_token(stub: StubServer) -> None:
     stub.reply("/auth/token", (201, {"access_token": "SECRET\u2603"}))
     with pytest.raises(AirflowUnreachable, match="gives no token") as refused:

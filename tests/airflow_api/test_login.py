@@ -38,7 +38,7 @@ def test_a_connection_is_read_as_airflow_writes_it(text: str, expected: Login) -
         ("chronon-airflow://", "names no host"),
         ("chronon-airflow://admin@h", "neither a token nor a user with a password"),
         ("chronon-airflow://a:b@h:port", "port"),
-        ("{not json", "no JSON object"),
+        ("{not json", "not a JSON object"),
     ],
 )
 def test_a_connection_that_says_too_little_is_one_sentence_without_its_password(text: str, said: str) -> None:

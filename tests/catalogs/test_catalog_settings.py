@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.catalogs.build import CLASSES, build_catalog
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.core.partitions.listing import LandedWhen
+from airflow_chronon.core.settings.catalogs import CATALOGS
 from airflow_chronon.errors import Rejected
-from airflow_chronon.storage.layout import LandedWhen
 
 
 def test_a_filesystem_catalog_is_built_from_its_settings():
@@ -28,14 +29,18 @@ def test_any_file_is_the_default():
         ({"kind": "hive"}, "catalog.kind: the catalog kind 'hive' is not known .settings.. Use filesystem"),
         (
             {"kind": "filesystem", "root": "w", "lnded": 1},
-            "'lnded' is not known .* Allowed are kind, root, landed, storage",
+            r"catalog.lnded: unknown key 'lnded' .* Did you mean landed\? Allowed are kind, landed, root, storage_options",
         ),
         (
             {"kind": "filesystem", "root": "w", "landed": "maybe"},
-            "'maybe' is not known .* Use any_file or success_file",
+            "catalog.landed: 'maybe' is not allowed .* Write 'any_file' or 'success_file'",
         ),
-        ({"kind": "filesystem"}, "catalog.root: None is no root"),
-        ({"kind": "filesystem", "root": "w", "storage_options": 3}, "catalog.storage_options: 3 is no mapping"),
+        ({"kind": "filesystem"}, "catalog.root: the key 'root' is missing"),
+        ({"kind": "filesystem", "root": " "}, "catalog.root: ' ' is not a root .* s3://bucket/warehouse"),
+        (
+            {"kind": "filesystem", "root": "w", "storage_options": 3},
+            "catalog.storage_options: this value is not allowed .* keys and values",
+        ),
     ],
 )
 def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
@@ -46,4 +51,8 @@ def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
 def test_every_fault_is_said_at_once():
     with pytest.raises(Rejected) as caught:
         build_catalog({"kind": "filesystem", "landed": 1, "x": 2})
-    assert [fault.field for fault in caught.value.faults] == ["catalog.x", "catalog.root", "catalog.landed"]
+    assert [fault.field for fault in caught.value.faults] == ["catalog.root", "catalog.landed", "catalog.x"]
+
+
+def test_every_kind_of_settings_has_its_catalog():
+    assert set(CLASSES) == set(CATALOGS)

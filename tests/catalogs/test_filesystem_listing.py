@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.core.partitions.labels import escape_label
-from airflow_chronon.core.partitions.listing import TableState
+from airflow_chronon.core.partitions.listing import LandedWhen, TableState
 from airflow_chronon.errors import CatalogError
-from airflow_chronon.storage.layout import LandedWhen, listing_of
+from airflow_chronon.storage.layout import listing_of
 
 
 def labels(catalog: FilesystemCatalog, table: str, column: str = "ds", sub: tuple[str, ...] = ()) -> set[str]:

@@ -3,7 +3,7 @@
 # ruff: noqa: DTZ001  (columns without a zone are what these tests are about)
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -79,7 +79,7 @@ def test_a_file_that_is_gone_no_longer_counts(tmp_path: Path):
     catalog = FilesystemCatalog(str(tmp_path))
     catalog.newest_value("t", "ts")
     (tmp_path / "t" / "b.parquet").unlink()
-    assert catalog.newest_value("t", "ts") == int(NOON.replace(tzinfo=timezone.utc).timestamp())
+    assert catalog.newest_value("t", "ts") == int(NOON.replace(tzinfo=UTC).timestamp())
 
 
 def test_an_older_file_may_lack_the_column(root, parquet):
@@ -96,13 +96,13 @@ def test_a_column_that_no_file_has_is_one_sentence(root, parquet):
 
 def test_a_column_that_is_no_time_is_one_sentence(root, parquet):
     parquet("t/a.parquet", {"ts": ["2026-06-01"]})
-    with pytest.raises(CatalogError, match=r"'ts' of a.parquet is of type string, which is no time"):
+    with pytest.raises(CatalogError, match=r"'ts' of a.parquet is of type string, which is not a time"):
         FilesystemCatalog(root).newest_value("t", "ts")
 
 
 @pytest.mark.parametrize("content", [b"PAR1 this is nothing", b"PAR1" + b"\0" * 100 + b"\xff\xff\xff\x7fPAR1"])
 def test_a_broken_footer_is_one_sentence(root, touch, content):
     touch("t/a.parquet", content=content)
-    with pytest.raises(CatalogError, match=r"a.parquet is no readable Parquet file") as caught:
+    with pytest.raises(CatalogError, match=r"a.parquet is not a readable Parquet file") as caught:
         FilesystemCatalog(root).newest_value("t", "ts")
     assert "\n" not in str(caught.value)

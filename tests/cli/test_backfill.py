@@ -9,8 +9,8 @@ import pytest
 
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import BackfillRecord, DagRecord, RunRecord
-from tests.cli.test_partitions import CONF, DAG, Place, airflow, labels, place, run
 from tests.support.command_line import Answer, Command
+from tests.support.hourly_conf import CONF, DAG, Place, airflow, labels, place, run
 
 __all__ = ["airflow", "place"]  # fixtures
 

@@ -154,7 +154,7 @@ class TestMisuse:
             (["--after", "none"], "give --from and --to, or --after and --now"),
             ([*JUNE, "--after", "none", "--now", "now"], "give --from and --to, or --after and --now"),
             (["--from", "2026-06-02", "--to", "2026-06-01"], "--to must be after --from"),
-            (["--from", "yesterday", "--to", "2026-06-01"], "'yesterday' is no instant"),
+            (["--from", "yesterday", "--to", "2026-06-01"], "'yesterday' is not an instant"),
             (["--from", "0001-01-01", "--to", "2026-06-01"], "1970 to 2199"),
             (["--from", "2026-06-01", "--to", "9999-12-31"], "1970 to 2199"),
         ],

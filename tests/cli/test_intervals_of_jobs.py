@@ -14,7 +14,7 @@ from airflow_chronon.airflow_api.login import ENVIRONMENT_VARIABLE
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import HOUR, Instant, TimeWindow, iso
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from tests.support.airflow_jobs import see, state_of, write_job
 from tests.support.command_line import Answer, Command
 from tests.support.confs import at
@@ -32,11 +32,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "root"
 
 
-def deploy(root: Path, now: Instant, *, is_paused: bool = False, **schedule: object) -> JobSchedule:
+def deploy(root: Path, now: Instant, *, is_paused: bool = False, **schedule: object) -> IntervalSchedule:
     write_job(root, schedule={"cron_expression": "0 * * * *", **schedule})
     plan = read_conf_root(root, environ={}).judge()["job/etl.hourly"]
     see(state_of(root.parent / "home"), plan, now=now, is_paused=is_paused)
-    found: JobSchedule = plan.schedule  # type: ignore[union-attr,assignment]
+    found: IntervalSchedule = plan.schedule  # type: ignore[union-attr,assignment]
     return found
 
 
@@ -144,7 +144,7 @@ class TestPartitions:
         ("arguments", "says"),
         [
             (("--start-ds", "2026-06-01T03:15Z"), "Use 2026-06-01T03:00:00Z or 2026-06-01T04:00:00Z"),
-            (("--start-ds", "soon"), "is no logical date"),
+            (("--start-ds", "soon"), "is not a logical date"),
             (("--start-ds", key(4), "--end-ds", key(3)), "is before start_ds"),
         ],
     )

@@ -15,7 +15,8 @@ from pytest_mock import MockerFixture
 
 from airflow_chronon.conf_root.confs import MAX_CONF_BYTES
 from airflow_chronon.conf_root.root import read_conf_root
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.json import verdict_json
 from airflow_chronon.core.plan.facts import TreeState
 from tests.support.command_line import DATA, Command, conf_text
@@ -104,7 +105,7 @@ class TestFiles:
 
     def test_what_is_no_regular_file_does_not_hang(self, command: Command, root: Path) -> None:
         os.mkfifo(root / BAD)
-        assert "no regular file" in only_fault(command, root)["message"]
+        assert "not a regular file" in only_fault(command, root)["message"]
 
     def test_files_without_rights(self, command: Command, root: Path, mocker: MockerFixture) -> None:
         (root / BAD).write_text("{}")
@@ -266,7 +267,7 @@ class TestRoots:
         else:
             (root / "chronon.yaml").symlink_to(root / "nowhere")
         answer = command("check", "--root", root, "--format", "json")
-        told = "it is no regular file" if kind == "a folder" else "cannot be read"
+        told = "it is not a regular file" if kind == "a folder" else "cannot be read"
         assert (answer.code, answer.json) == (1, {}) and told in answer.err
 
 
@@ -397,7 +398,9 @@ def test_random_values_at_random_places_give_messages_never_a_traceback(tmp_path
         if isinstance(verdict, RejectedConf):
             assert all(fault.message and fault.rule for fault in verdict.faults), seed
         runs = (
-            verdict.runs.runs_between(1_780_272_000, 1_780_272_000 + 86400) if isinstance(verdict, ConfPlan) else None
+            verdict.schedule.runs_between(1_780_272_000, 1_780_272_000 + 86400)
+            if isinstance(verdict, ConfPlan)
+            else None
         )
         json.dumps(verdict_json(verdict, runs))
     assert {ConfPlan, RejectedConf} <= outcomes
@@ -407,7 +410,7 @@ class TestOddPlaces:
     def test_a_settings_file_that_never_ends_is_refused(self, command: Command, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "chronon.yaml")
         answer = command("check", "--root", tmp_path)
-        assert answer.code == 1 and "it is no regular file" in answer.err
+        assert answer.code == 1 and "it is not a regular file" in answer.err
 
     @pytest.mark.parametrize("root", ["a" * 5000, "a\0b"], ids=["too long", "a NUL"])
     def test_a_root_that_is_no_path_is_one_sentence(self, command: Command, root: str) -> None:

@@ -8,21 +8,22 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from airflow_chronon.cli.main import main
 from airflow_chronon.core.settings.yaml import read_settings
+from tests.support.checkout import ROOT
 from tests.support.jobs import plan_of
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 _BLOCK = re.compile(r"^```(?P<language>console|yaml|python)\n(?P<text>.*?)^```$", re.S | re.M)
 _LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#]+)\)")
 
 
-def _blocks(language: str) -> list[object]:
+def _blocks(language: str) -> list[Any]:
     found = []
     for page in PAGES:
         for number, match in enumerate(_BLOCK.finditer(page.read_text())):

@@ -36,7 +36,7 @@ def die(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGKILL)
 
 if fault == "before flush":
-    publish._flush = die
+    publish.flush = die
 elif fault == "before rename":
     publish.os.replace = die
 elif fault == "before success":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_chronon.engine.build import build_runner
+from airflow_chronon.core.settings.runners import RUNNERS
+from airflow_chronon.engine.build import CLASSES, build_runner
 from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.errors import JobFailed, Rejected
@@ -31,24 +32,27 @@ def test_settings_reach_the_runner():
         ({"kind": "spark_submit"}, "'spark_submit' is not known .settings.. Use local or command"),
         (
             {"kind": "local", "warehouse": "/w", "thread": 1},
-            "'thread' is not known .* Allowed are kind, warehouse, memory_limit, threads",
+            r"runner.thread: unknown key 'thread' .* Did you mean threads\? Allowed are kind, kv_store, memory_limit, threads",
         ),
-        ({"kind": "local"}, "runner.warehouse: None is no folder"),
+        ({"kind": "local"}, "runner.warehouse: the key 'warehouse' is missing"),
         ({"kind": "local", "warehouse": "s3://b"}, "folders of this machine only, not to 's3://b'"),
-        ({"kind": "local", "warehouse": "/w", "threads": 0}, "runner.threads: 0 is no number of threads"),
-        ({"kind": "local", "warehouse": "/w", "memory_limit": 3}, "runner.memory_limit: 3 is no amount of memory"),
-        ({"kind": "command", "shell": "x"}, "'shell' is not known .* Allowed are kind, argv, env, cwd, grace_seconds"),
-        ({"kind": "command", "argv": "zipline run"}, "runner.argv: 'zipline run' is no list of arguments"),
-        ({"kind": "command", "argv": []}, "runner.argv: .. is no list of arguments"),
-        ({"kind": "command", "argv": ["a\0b"]}, "runner.argv: .*a.x00b.* is no list of arguments"),
-        ({"kind": "command", "argv": [""]}, "runner.argv: .* is no list of arguments"),
+        ({"kind": "local", "warehouse": "/w", "threads": 0}, "runner.threads: 0 is not a number of threads"),
+        ({"kind": "local", "warehouse": "/w", "memory_limit": 3}, "runner.memory_limit: 3 is not an amount of memory"),
+        ({"kind": "command", "shell": "x"}, "unknown key 'shell' .* Allowed are argv, cwd, env, grace_seconds, kind"),
+        ({"kind": "command", "argv": "zipline run"}, "runner.argv: 'zipline run' is not a list of arguments"),
+        ({"kind": "command", "argv": []}, "runner.argv: .. is not a list of arguments"),
+        ({"kind": "command", "argv": ["a\0b"]}, "runner.argv: .*a.x00b.* is not a list of arguments"),
+        ({"kind": "command", "argv": [""]}, "runner.argv: .* is not a list of arguments"),
         (
             {"kind": "command", "argv": ["x", "{day}"]},
             r"runner.argv\[1\]: the placeholder .day. of '.day.' is not known",
         ),
-        ({"kind": "command", "env": {"A": 1}}, "runner.env: it must map names to texts"),
-        ({"kind": "command", "cwd": 1}, "runner.cwd: 1 is no folder"),
-        ({"kind": "command", "grace_seconds": -1}, "runner.grace_seconds: -1 is no number of seconds"),
+        ({"kind": "command", "env": {"A": 1}}, "runner.env.A: this value is not allowed .* in quotes"),
+        ({"kind": "command", "env": {1: "a"}}, r"runner.env\[1\]: this value is not allowed"),
+        ({"kind": "command", "threads": 2}, "unknown key 'threads'"),
+        ({"kind": "command", "argv": ["{\ud800}"]}, r"runner.argv\[0\]: the placeholder .* is not known"),
+        ({"kind": "command", "cwd": 1}, "runner.cwd: 1 is not a folder"),
+        ({"kind": "command", "grace_seconds": -1}, "runner.grace_seconds: -1 is not a number of seconds"),
     ],
 )
 def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
@@ -60,3 +64,7 @@ def test_a_limit_that_duckdb_does_not_understand_is_one_sentence(tmp_path, make_
     runner = build_runner({"kind": "local", "memory_limit": "plenty"}, default_root=str(tmp_path))
     with pytest.raises(JobFailed, match=r"check the runner's memory_limit|Check the runner's memory_limit"):
         runner.run(make_job("SELECT 1"), print)
+
+
+def test_every_kind_of_settings_has_its_runner():
+    assert set(CLASSES) == set(RUNNERS)

@@ -112,7 +112,7 @@ class TestFaults:
                 "{{ start_date(days=3) }}",
                 "argument 'days' of {{ start_date(days=3) }} is not known (query). Start_date takes",
             ),
-            ("{{ start_date(offset=x) }}", "the offset 'x' of {{ start_date(offset=x) }} is no whole number"),
+            ("{{ start_date(offset=x) }}", "the offset 'x' of {{ start_date(offset=x) }} is not a whole number"),
             (
                 "{{ start_date(offset=1, offset=2) }}",
                 "argument 'offset' of {{ start_date(offset=1, offset=2) }} is given twice",

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.shop_runs import COMPILED, ROOT, staging_queries
+from tests.support.checkout import ROOT
+from tests.support.shop_runs import COMPILED, staging_queries
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
 import pytest
 from pytest_mock import MockerFixture
+from shop_data import DAILY_HISTORY, TABLES, land_newer, write_source_data
 
-from examples.shop_data import DAILY_HISTORY, TABLES, land_newer, write_source_data
-from tests.support.shop_runs import ROOT
+from tests.support.checkout import ROOT
 
-NOW = datetime(2026, 6, 2, 12, 20, tzinfo=timezone.utc)
+NOW = datetime(2026, 6, 2, 12, 20, tzinfo=UTC)
 MIDNIGHT = NOW.replace(hour=0, minute=0)
 
 
@@ -108,7 +108,7 @@ def test_landing_into_an_empty_warehouse_writes_everything(tmp_path: Path) -> No
 
 
 def test_nothing_half_written_stays_behind_when_a_write_fails(tmp_path: Path, mocker: MockerFixture) -> None:
-    mocker.patch("examples.shop_data.os.replace", side_effect=OSError("disk full"))
+    mocker.patch("shop_data.os.replace", side_effect=OSError("disk full"))
     with pytest.raises(OSError, match="disk full"):
         write_source_data(warehouse=tmp_path, now=NOW)
     assert content(tmp_path) == {}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
 import pytest
+from shop_data import CUSTOMERS, VISITS_PER_DAY, write_source_data
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, from_datetime
-from examples.shop_data import CUSTOMERS, VISITS_PER_DAY, write_source_data
 from tests.support.shop_runs import Row, StagingQuery, land, run, staging_queries
 
-NOW = datetime(2026, 6, 2, 12, 20, tzinfo=timezone.utc)
+NOW = datetime(2026, 6, 2, 12, 20, tzinfo=UTC)
 QUERIES = {query.name: query for query in staging_queries()}
 
 #: For queries that keep a row's own time: the column that must lie inside the partition of the row's label.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import chain
 
 import pytest
+from shop_data import TABLES
 
 from airflow_chronon.core.calendar.instants import DAY, MINUTE, Instant, parse_instant, to_datetime
-from examples.shop_data import TABLES
 from tests.support.shop_runs import catch_up_runs, staging_queries
 
 MONDAY = parse_instant("2026-06-01T00:00:00Z")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from jsonschema import Draft201909Validator  # type: ignore[import-untyped]
+from jsonschema import Draft201909Validator
 
-from tests.support.integration.compose_file import AIRFLOW_SERVICES, FILE, ROOT, VARIABLE, services
+from tests.support.checkout import ROOT
+from tests.support.integration.compose_file import AIRFLOW_SERVICES, FILE, VARIABLE, services
 
 SCHEMA = Path(__file__).with_name("compose_spec.json")
 
@@ -98,6 +99,7 @@ def test_no_container_of_ours_runs_as_root() -> None:
     assert "--uid 50000" in dockerfile and "\nUSER airflow\n" in dockerfile
 
 
+@pytest.mark.soak
 def test_every_setting_is_an_option_that_airflow_knows(airflow_options: dict[str, list[str]]) -> None:
     unknown = [
         name
@@ -108,6 +110,7 @@ def test_every_setting_is_an_option_that_airflow_knows(airflow_options: dict[str
     assert unknown == []
 
 
+@pytest.mark.soak
 def test_the_commands_and_checks_are_command_lines_that_airflow_parses() -> None:
     lines = [
         service["command"] for name, service in services().items() if name in AIRFLOW_SERVICES and "command" in service

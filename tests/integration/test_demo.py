@@ -9,25 +9,19 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
-from airflow_api import wait_until
-from demo_progress import _sentence, expected_partitions
 from local_airflow import HOST, MARK
 from sessions import end_processes, processes_marked
 
-from tests.support.integration.real_airflow import ROOT
+from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
+from tests.support.processes import deaf
+from tests.support.shop_runs import DEMO_CONFS
 
-#: Every conf but one that is backfilled on Mondays only.
-CONFS = sorted(
-    f"{path.parent.name}.{path.name}"
-    for folder in ("staging_queries", "group_bys", "joins")
-    for path in (ROOT / "dags/chronon/compiled" / folder).glob("*/*")
-    if path.name != "customers.engagement__1"
-)
+pytestmark = pytest.mark.soak
+
 SMALL = "commerce.orders.hourly__1"
 
 
@@ -35,7 +29,7 @@ def test_everything_lands_and_the_demo_ends_with_code_0(demo: Demo) -> None:
     program = demo.start("--exit")
     result, progress = program.communicate(timeout=620)
     assert program.returncode == 0, progress
-    for name in CONFS:
+    for name in DEMO_CONFS:
         assert name in result
     assert "Features of" in result and "block_customer_id_amount_cents_sum_3d" in result
     assert f"http://{HOST}:" in result and "password" in result
@@ -63,7 +57,6 @@ def test_it_stays_up_until_ctrl_c_and_leaves_no_process(small_demo: Demo) -> Non
         assert probe.connect_ex((HOST, port)) != 0
 
 
-@pytest.mark.soak
 def test_it_says_what_is_late_when_its_time_is_over(small_demo: Demo) -> None:
     program = small_demo.start("--exit", "--minutes", "0")
     _, progress = program.communicate(timeout=200)
@@ -71,47 +64,6 @@ def test_it_says_what_is_late_when_its_time_is_over(small_demo: Demo) -> None:
     assert "not everything landed in time" in progress
     assert "Traceback" not in progress
     assert small_demo.processes() == []
-
-
-def test_what_is_expected_is_what_explain_says() -> None:
-    now = datetime(2026, 6, 3, 12, 30, tzinfo=timezone.utc)
-    environment = {**os.environ, "CHRONON_WAREHOUSE": "unused"}
-    expected = {
-        item.name: item
-        for item in expected_partitions(root=ROOT / "dags/chronon", now=now, environment=environment).partitions
-    }
-    assert sorted(expected) == CONFS
-    assert all(item.labels for item in expected.values())
-    assert expected["commerce.orders.three_hourly__1"].grid == "3h@1h"
-
-
-def test_rejected_confs_and_jobs_are_no_partitions_to_wait_for(tmp_path: Path) -> None:
-    folder = tmp_path / "compiled" / "staging_queries" / "team"
-    folder.mkdir(parents=True)
-    (folder / "bad__1").write_text('{"metaData": {"name": "team.bad__1"}}')
-    shutil.copytree(ROOT / "examples/hopsworks/jobs", tmp_path / "jobs")
-    now = datetime(2026, 6, 3, 12, 30, tzinfo=timezone.utc)
-    expected = expected_partitions(root=tmp_path, now=now, environment=os.environ)
-    assert (expected.partitions, expected.rejected) == ((), ("staging_query/team.bad__1",))
-
-
-@pytest.mark.parametrize(
-    ("log", "sentence"),
-    [
-        pytest.param([{"event": "fine", "level": "info"}], "its log names no error", id="no error"),
-        pytest.param(
-            [
-                {"event": "Task failed", "level": "error", "error_detail": [{"exc_type": "E", "exc_value": "why"}]},
-                {"event": "after", "level": "info"},
-            ],
-            "why",
-            id="an exception",
-        ),
-        pytest.param([{"event": "first", "level": "error"}, {"event": "last", "level": "error"}], "last", id="plain"),
-    ],
-)
-def test_a_failure_is_told_by_the_last_error_of_the_log(log: list[dict[str, Any]], sentence: str) -> None:
-    assert _sentence(log) == sentence
 
 
 class Demo:
@@ -126,7 +78,7 @@ class Demo:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         first = not self._programs
         program = subprocess.Popen(
-            [sys.executable, str(self._checkout / "examples/demo.py"), "--home", str(self.home), *arguments],
+            deaf([sys.executable, str(self._checkout / "examples/demo.py"), "--home", str(self.home), *arguments]),
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             # the first one's progress is read while it runs

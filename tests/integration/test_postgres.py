@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from airflow_api import AirflowApi, wait_until
 from local_airflow import HOST, USER, Component, LocalAirflow, free_port
 
-from tests.support.integration.compose_file import ROOT, environment
+from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import AirflowClient, wait_until
+from tests.support.integration.compose_file import environment
 from tests.support.integration.postgres_server import PostgresServer, postgres_server
+
+pytestmark = pytest.mark.soak
 
 DAG_FILE = """
 from datetime import datetime
@@ -75,7 +78,7 @@ def compose_settings(*, postgres: PostgresServer) -> Mapping[str, str]:
 
 
 def test_a_scheduled_run_succeeds_with_the_compose_environment_on_postgresql(compose_on_postgres: LocalAirflow) -> None:
-    with AirflowApi(url=compose_on_postgres.url, user=USER, password=compose_on_postgres.password) as api:
+    with AirflowClient(url=compose_on_postgres.url, user=USER, password=compose_on_postgres.password) as api:
         wait_until(lambda: api.dag("every_minute"), timeout=90, why="the dropped DAG is known")
         api.unpause("every_minute")  # paused at creation is Airflow's default, and the compose file leaves it so
         done = wait_until(

@@ -25,7 +25,7 @@ def product(root: Path, start: str, end: str) -> dict[str, dict[str, Any]]:
     for key, verdict in read_conf_root(root, environ={}).judge().items():
         runs = None
         if isinstance(verdict, ConfPlan):
-            runs = verdict.runs.runs_between(oracle.minutes(start) * 60, oracle.minutes(end) * 60)
+            runs = verdict.schedule.runs_between(oracle.minutes(start) * 60, oracle.minutes(end) * 60)
         shown[key] = verdict_json(verdict, runs)
     return shown
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,7 +14,7 @@ from airflow_chronon.cli.main import main
 from tests.support.oracle.jobs_oracle import JobOracle
 from tests.support.oracle.oracle_time import Reject
 
-START = datetime(2026, 6, 1, tzinfo=timezone.utc)
+START = datetime(2026, 6, 1, tzinfo=UTC)
 CRONS = (
     "@hourly",
     "@daily",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_chronon.core.confs.conf import Conf
-from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.plan.actions import Severity, Unpause
 from tests.support.world import BAD, ID, ONE, TWO, broken, conf, deployed
 

@@ -10,7 +10,7 @@ import pytest
 from airflow_chronon.airflow_api.records import BackfillRecord, RunRecord
 from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow
 from tests.support.confs import at
-from tests.support.world import NOW, Killed, World, conf
+from tests.support.world import NOW, Killed, World, conf, go_on
 
 ID = "staging_query.t.s.hourly__1"
 HOURLY = conf("t.s.hourly__1", schedule="0 * * * *", interval="1h")
@@ -37,14 +37,6 @@ def replayed(world: World) -> list[int]:
     """The hours after the start that were replayed, in the order of creation."""
     runs = [run for run in world.airflow.run_records if run.run_type != "scheduled"]
     return [((run.partition_date or 0) - START) // HOUR for run in runs]
-
-
-def go_on(world: World, *, rounds: int = 8) -> None:
-    """Let backfills end and the reconciler come again."""
-    for _ in range(rounds):
-        world.reconcile()
-        world.finish()
-        world.airflow.backfill_records = [replace(each, completed=world.now) for each in world.airflow.backfill_records]
 
 
 def test_neighbours_run_as_one_backfill_and_single_ones_by_their_key() -> None:

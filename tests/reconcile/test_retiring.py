@@ -10,7 +10,7 @@ from airflow_chronon.airflow_api.errors import AirflowUnreachable, Conflict
 from airflow_chronon.airflow_api.records import ImportErrorRecord
 from airflow_chronon.core.confs.conf import Conf
 from airflow_chronon.core.confs.documents import ConfType
-from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopRuns, WaitForRuns
 from airflow_chronon.core.plan.explain import explain_plan

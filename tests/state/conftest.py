@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import fsspec  # type: ignore[import-untyped]
+import fsspec
 import pytest
 
 from airflow_chronon.state.files import StateFiles, open_state_files

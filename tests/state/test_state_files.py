@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_chronon.state.files import LocalStateFiles, StateError, StateFiles, open_state_files
+from airflow_chronon.state.files import StateError, StateFiles, open_state_files
 
 
 def test_what_is_written_is_read_by_another_process(files: StateFiles, reopen: Callable[[], StateFiles]) -> None:
@@ -38,7 +38,7 @@ def test_what_is_removed_is_gone(files: StateFiles) -> None:
 
 
 def test_a_writer_that_dies_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = LocalStateFiles(tmp_path)
+    files = open_state_files(str(tmp_path))
     files.write("a.json", b"old")
 
     def die(*_: object) -> None:
@@ -53,9 +53,16 @@ def test_a_writer_that_dies_leaves_the_old_file_and_no_other(tmp_path: Path, mon
 def test_a_root_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in the way")
     with pytest.raises(StateError, match=r"cannot write .*state_root"):
-        LocalStateFiles(tmp_path / "state").write("a.json", b"")
+        open_state_files(str(tmp_path / "state")).write("a.json", b"")
 
 
 def test_a_store_that_nothing_serves_is_one_sentence() -> None:
     with pytest.raises(StateError, match="nosuch"):
         open_state_files("nosuch://bucket/state")
+
+
+def test_many_files_are_read_by_their_paths_and_those_that_are_not_there_left_out(files: StateFiles) -> None:
+    files.write("a/b.json", b"one")
+    files.write("c.json", b"two")
+    assert files.read_many(["a/b.json", "a/none.json", "c.json"]) == {"a/b.json": b"one", "c.json": b"two"}
+    assert files.read_many([]) == {}

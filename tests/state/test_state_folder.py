@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_chronon.core.calendar.instants import TimeWindow
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of, plan_of_manifest
@@ -54,9 +55,10 @@ SETTINGS = Settings.model_validate(
 def test_a_manifest_gives_the_same_runs_waits_and_settings_as_the_conf(document: dict[str, object]) -> None:
     plan = plan_of(document, settings=SETTINGS)
     again = plan_of_manifest(manifest_of(plan))
-    assert (again.runs, again.spec) == (plan.runs, plan.spec)
+    assert isinstance(again, ConfPlan)
+    assert (again.schedule, again.spec) == (plan.schedule, plan.spec)
     window = TimeWindow(at("2026-06-01 01:00"), at("2026-06-02 01:00"))
-    for mode in plan.runs.all_modes:
+    for mode in plan.schedule.all_modes:
         assert again.mode_waits(mode, window) == plan.mode_waits(mode, window)
     assert again.settings.model_dump() == plan.settings.model_dump(include=set(type(again.settings).model_fields))
     assert again.conf.document == plan.conf.document and again.producers == plan.producers

@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from airflow_chronon.airflow import config as deployment
+import pendulum
+from airflow.timetables.base import TimeRestriction
+
+from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.cron import Cron
-from airflow_chronon.core.calendar.instants import Instant, to_datetime
+from airflow_chronon.core.calendar.instants import Instant, parse_instant, to_datetime
+from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import StateFolder, open_state
 
+#: Airflow lets a timetable choose freely.
+ANY_TIME = TimeRestriction(None, None, True)
 
-def job_schedule(cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any) -> JobSchedule:
+
+def job_schedule(
+    cron: str = "0 * * * *", *, offset: int = 0, lookback: int | None = None, **of: Any
+) -> IntervalSchedule:
     """An active schedule; ``of`` are the fields of :class:`CatchUp`, and ``active_since``."""
     active_since = of.pop("active_since", 0)
-    return JobSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
+    return IntervalSchedule(Cron(cron), CatchUp(**of), offset, lookback, active_since=active_since)
+
+
+def moment(text: str) -> pendulum.DateTime:
+    """ISO-8601 text as Airflow's timetables have it."""
+    return pendulum.instance(to_datetime(parse_instant(text)))
 
 
 def write_job(root: Path, name: str = "hourly", **document: Any) -> Path:
@@ -33,9 +49,15 @@ def write_job(root: Path, name: str = "hourly", **document: Any) -> Path:
     return path
 
 
+def job_plan(root: Path, dag_id: str) -> JobPlan:
+    """What a conf root says about the job of a DAG."""
+    found = [plan for plan in read_conf_root(root, environ=os.environ).judge().values() if isinstance(plan, JobPlan)]
+    return next(plan for plan in found if plan.dag_id == dag_id)
+
+
 def state_of(home: Path) -> StateFolder:
     """The state folder of the deployment on the default branch, below an Airflow home."""
-    return open_state(str(home / "chronon_state"), deployment=Deployment("main", deployment.DEFAULT_BUNDLE))
+    return open_state(str(home / "chronon_state"), deployment=Deployment("main", DEFAULT_BUNDLE))
 
 
 def see(state: StateFolder, *plans: Any, now: Instant, **seen: Any) -> None:

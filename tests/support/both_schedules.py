@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import strategies as st
@@ -11,24 +11,25 @@ from hypothesis import strategies as st
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, iso
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.schedules.base import AnySchedule, CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from tests.support.confs import at
 from tests.support.schedules import schedule_of
 
+EitherSchedule: TypeAlias = PartitionedSchedule | IntervalSchedule
 Hourly = Callable[..., AnySchedule]
 
 
-def hourly_conf(**catch_up: Any) -> RunSchedule:
+def hourly_conf(**catch_up: Any) -> PartitionedSchedule:
     """A conf on hourly partitions that fires on the hour; instants of the policy are text."""
     return schedule_of("0 * * * *", HOUR, **_instants(catch_up))
 
 
-def hourly_job(*, active_since: str | None = None, **catch_up: Any) -> JobSchedule:
+def hourly_job(*, active_since: str | None = None, **catch_up: Any) -> IntervalSchedule:
     """A job that fires on the hour, as the source document writes it."""
     since = None if active_since is None else at(active_since)
-    return JobSchedule(read_cron("0 0 * ? * * *"), CatchUp(**_instants(catch_up)), active_since=since)
+    return IntervalSchedule(read_cron("0 0 * ? * * *"), CatchUp(**_instants(catch_up)), active_since=since)
 
 
 #: For tests with an argument ``hourly``: the two have the same fires, intervals and ends.
@@ -95,7 +96,7 @@ LOSSLESS = INSTANTS.map(lambda start: CatchUp(enabled=True, start=start))
 
 
 @st.composite
-def conf_schedules(draw: st.DrawFn, catch_up: st.SearchStrategy[CatchUp] = LOSSLESS) -> RunSchedule:
+def conf_schedules(draw: st.DrawFn, catch_up: st.SearchStrategy[CatchUp] = LOSSLESS) -> PartitionedSchedule:
     """Any legal schedule of a conf: sub-daily, daily, weekly, monthly, with one mode or two."""
     interval = draw(st.sampled_from([*SUB_DAILY, DAY, DAY, DAY]))
     modes = draw(st.sampled_from([[Mode.BACKFILL], [Mode.UPLOAD], [Mode.BACKFILL, Mode.UPLOAD]]))
@@ -106,27 +107,27 @@ def conf_schedules(draw: st.DrawFn, catch_up: st.SearchStrategy[CatchUp] = LOSSL
 
 
 @st.composite
-def job_schedules(draw: st.DrawFn, catch_up: st.SearchStrategy[CatchUp] = LOSSLESS) -> JobSchedule:
+def job_schedules(draw: st.DrawFn, catch_up: st.SearchStrategy[CatchUp] = LOSSLESS) -> IntervalSchedule:
     """Any legal schedule of a job, its window moved or widened."""
     lookback = draw(st.none() | st.integers(1, 3 * DAY))
     offset = draw(st.sampled_from([0, 0, 1, HOUR, 25 * HOUR])) if lookback is None else 0
     cron, active_since = read_cron(draw(st.sampled_from(JOB_CRONS))), draw(st.none() | INSTANTS)
-    return JobSchedule(cron, draw(catch_up), offset, lookback, active_since=active_since)
+    return IntervalSchedule(cron, draw(catch_up), offset, lookback, active_since=active_since)
 
 
-def schedules(catch_up: st.SearchStrategy[CatchUp] = LOSSLESS) -> st.SearchStrategy[AnySchedule]:
+def schedules(catch_up: st.SearchStrategy[CatchUp] = LOSSLESS) -> st.SearchStrategy[EitherSchedule]:
     """Any legal schedule, of a conf or of a job."""
     return conf_schedules(catch_up) | job_schedules(catch_up)
 
 
-def until(of: AnySchedule) -> Instant:
+def until(of: EitherSchedule) -> Instant:
     """A while after the start: long enough for coarse schedules, short enough for fine ones."""
     assert of.catch_up.start is not None
-    is_coarse = of.grid.interval == DAY if of.grid is not None else len(of.cron.times) == 1
+    is_coarse = len(of.cron.times) == 1 if isinstance(of, IntervalSchedule) else of.grid.interval == DAY
     return of.catch_up.start + (200 * DAY if is_coarse else 4 * DAY)
 
 
-def all_runs(of: AnySchedule) -> list[Any]:
+def all_runs(of: EitherSchedule) -> list[Any]:
     """Every run from the start for a while."""
     assert of.catch_up.start is not None
     return list(of.runs_between(of.catch_up.start, until(of)))

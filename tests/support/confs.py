@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document
-from airflow_chronon.core.confs.resolve import ConfPlan, ConfVerdict, RejectedConf, resolve
+from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan, ConfVerdict, resolve
 from airflow_chronon.core.confs.tree import ConfTree
-from airflow_chronon.core.describe.json import run_json, wait_json
+from airflow_chronon.core.describe.confs import ConfDescription, wait_json
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault
 
@@ -22,7 +23,7 @@ _UNITS = {"h": 0, "d": 1, "m": 2}
 
 def at(text: str) -> int:
     """The instant of ``2026-06-01`` or ``2026-06-01 04:15``."""
-    return int(datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp())
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 
 def window(text: str | None) -> Document | None:
@@ -204,13 +205,13 @@ def rules_broken(document: Document, *others: Document, settings: Settings | Non
 
 def runs_of(plan: ConfPlan, start: str, end: str) -> list[Document]:
     """The runs whose fire lies in ``[start, end)``, as ``explain`` prints them."""
-    return [run_json(plan, run) for run in plan.runs.runs_between(at(start), at(end))]
+    return [ConfDescription(plan).run_json(run) for run in plan.schedule.runs_between(at(start), at(end))]
 
 
 def waits_of(plan: ConfPlan, label: str) -> list[Document]:
     """What a replay of one partition waits for, as ``explain`` prints it."""
-    partition = plan.runs.partition(plan.spec.start_of(label))
-    waits = plan.waits(plan.runs.replay(partition))
+    partition = plan.schedule.partition(plan.spec.start_of(label))
+    waits = plan.waits(plan.schedule.replay(partition))
     first_mode = next(iter(waits))
     return [wait_json(wait) for wait in waits[first_mode]]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from airflow_chronon.core.calendar.instants import iso
 from airflow_chronon.core.calendar.quartz import read_cron
-from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job, read_job
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.partitioned import Run
 from airflow_chronon.core.settings.model import Settings
@@ -30,10 +30,10 @@ def schedule(
     cap: int | None = None,
     active_since: str | None = None,
     **of: Any,
-) -> JobSchedule:
+) -> IntervalSchedule:
     """A schedule; instants as text."""
     skip, first, last, since = (None if each is None else at(each) for each in (skip_to, start, end, active_since))
-    return JobSchedule(read_cron(cron), CatchUp(catchup, cap, skip, first, last), active_since=since, **of)
+    return IntervalSchedule(read_cron(cron), CatchUp(catchup, cap, skip, first, last), active_since=since, **of)
 
 
 def window(run: JobRun | Run | None) -> str:

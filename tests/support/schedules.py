@@ -14,7 +14,7 @@ from airflow_chronon.core.partitions.labels import PartitionSpec, default_patter
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import ModeSchedule, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, PartitionedSchedule
 
 T0 = parse_instant("2026-06-01T00:00:00Z")
 ANY_BOOL = st.booleans()
@@ -32,7 +32,7 @@ def spec_of(interval: int, offset: int = 0) -> PartitionSpec:
 
 def schedule_of(
     crons: Mapping[Mode, str] | str, interval: int, offset: int = 0, *, newest: bool = False, **catch_up: Any
-) -> RunSchedule:
+) -> PartitionedSchedule:
     """A schedule of one backfill, or of several modes; ``catch_up`` are the fields of :class:`CatchUp`."""
     texts = {Mode.BACKFILL: crons} if isinstance(crons, str) else crons
     modes = {}
@@ -40,7 +40,7 @@ def schedule_of(
         cron = parse_schedule(text)
         assert cron is not None
         modes[mode] = ModeSchedule(cron, newest or mode is not Mode.BACKFILL)
-    return RunSchedule(spec_of(interval, offset), modes, CatchUp(**catch_up), tuple(modes) or (Mode.BACKFILL,))
+    return PartitionedSchedule(spec_of(interval, offset), modes, CatchUp(**catch_up), tuple(modes) or (Mode.BACKFILL,))
 
 
 def evenly(interval: int, phase: int) -> str:
@@ -52,7 +52,9 @@ def evenly(interval: int, phase: int) -> str:
 
 
 @st.composite
-def schedules(draw: st.DrawFn, *, catch_up: st.SearchStrategy[bool] = ANY_BOOL, bounded: bool = True) -> RunSchedule:
+def schedules(
+    draw: st.DrawFn, *, catch_up: st.SearchStrategy[bool] = ANY_BOOL, bounded: bool = True
+) -> PartitionedSchedule:
     """Any legal schedule; with catch-up it has a start near :data:`T0`."""
     interval = draw(st.sampled_from(LEGAL_INTERVALS))
     offset = draw(st.integers(0, interval // MINUTE - 1)) * MINUTE

@@ -21,10 +21,18 @@ from sqlglot import exp
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, parse_instant
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
+from tests.support.checkout import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 COMPILED = ROOT / "dags" / "chronon" / "compiled"
 SETTINGS = ROOT / "dags" / "chronon" / "chronon.yaml"
+
+#: The confs that the demo waits for: every one but that which is backfilled on Mondays only.
+DEMO_CONFS = sorted(
+    f"{path.parent.name}.{path.name}"
+    for folder in ("staging_queries", "group_bys", "joins")
+    for path in (COMPILED / folder).glob("*/*")
+    if path.name != "customers.engagement__1"
+)
 
 Row = dict[str, Any]
 

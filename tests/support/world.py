@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -14,18 +15,20 @@ from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.confs.plan import Plan, RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, read_job
-from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.facts import Deployment, TreeState
 from airflow_chronon.core.plan.history import as_seen
 from airflow_chronon.core.plan.manifest import plan_of_manifest
 from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import Reconciled, reconcile
+from airflow_chronon.state.files import StateFiles
 from airflow_chronon.state.folder import StateFolder
 from tests.support.confs import Document, at, group_by, staging_query
 
@@ -37,10 +40,10 @@ class Killed(BaseException):
     """The reconciler dies here, as from SIGKILL: nothing may catch it."""
 
 
-def conf(name: str, *, conf_type: ConfType = ConfType.STAGING_QUERY, **of: object) -> Conf:
+def conf(name: str, *, conf_type: ConfType = ConfType.STAGING_QUERY, **of: Any) -> Conf:
     """A readable conf named ``team.name__version``: a staging query, or a GroupBy."""
     build = staging_query if conf_type is ConfType.STAGING_QUERY else group_by
-    raw: Document = build(name, **of)  # type: ignore[operator]
+    raw: Document = build(name, **of)
     key = ConfKey(conf_type, name)
     folder = "staging_queries" if conf_type is ConfType.STAGING_QUERY else "group_bys"
     return Conf(key, read_document(conf_type, raw), raw, f"compiled/{folder}/{name.replace('.', '/', 1)}")
@@ -80,6 +83,7 @@ class MemoryStateFiles:
     contents: dict[str, bytes] = field(default_factory=dict)
     before: Callable[[str], None] = lambda what: None
     place: str = "memory"
+    storage: object = None  #: in no folder that could be locked
 
     def names(self, folder: str) -> tuple[str, ...]:
         prefix = f"{folder.rstrip('/')}/" if folder else ""
@@ -116,9 +120,9 @@ class World:
         return Deployment(branch, BUNDLE)
 
     def state(self, branch: str = "main") -> StateFolder:
-        return StateFolder(self.files, f"{BUNDLE}/{branch}/")
+        return StateFolder(cast("StateFiles", self.files), f"{BUNDLE}/{branch}/")
 
-    def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: object) -> None:
+    def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: Any) -> None:
         """Put another tree into the place of a branch's tree."""
         self.trees[branch] = tree(*confs, branch=branch, **settings)
 
@@ -141,7 +145,7 @@ class World:
 
     def parse(self) -> None:
         """The dag processor reads every loader file: good confs, and the records of those that are gone."""
-        produced: dict[str, tuple[GoodPlan, bool]] = {}
+        produced: dict[str, tuple[Plan, bool]] = {}
         records: dict[str, DeploymentRecord] = {}
         for branch, root in self.trees.items():
             facts, held = root.facts(), self.records(branch)
@@ -159,12 +163,12 @@ class World:
             self.airflow.dag_records[dag_id] = fresh
             if isinstance(plan, ConfPlan):
                 self.airflow.specs[dag_id] = plan.spec
-            elif plan.schedule is not None:
+            elif isinstance(plan.schedule, IntervalSchedule):
                 self.airflow.jobs[dag_id] = as_seen(plan.schedule, records.get(dag_id))
         self.firing = {
             dag_id
             for dag_id, (plan, fires) in produced.items()
-            if fires and plan.intervals is not None and plan.intervals.is_on
+            if fires and plan.schedule is not None and plan.schedule.is_on
         }
 
     firing: set[str] = field(default_factory=set)
@@ -251,9 +255,17 @@ BAD = [
 ]
 
 
-def deployed(*confs: Conf | Job | RejectedConf, **settings: object) -> World:
+def deployed(*confs: Conf | Job | RejectedConf, **settings: Any) -> World:
     """A world in which these are deployed and nothing is left to do."""
     world = World()
     world.deploy(*confs, **settings)
     world.converge()
     return world
+
+
+def go_on(world: World, *, rounds: int = 8) -> None:
+    """Let backfills end and the reconciler come again."""
+    for _ in range(rounds):
+        world.reconcile()
+        world.finish()
+        world.airflow.backfill_records = [replace(each, completed=world.now) for each in world.airflow.backfill_records]

@@ -27,20 +27,16 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _ANY_SUCCESS = "none_failed_min_one_success"
 
 
-def build_dag(
-    plan: ConfPlan, *, conf_path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED
+def build_conf_dag(
+    plan: ConfPlan, *, path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED
 ) -> DAG:
-    """The DAG of one conf version. Raises ``ChrononError`` when a task setting cannot be used.
-
-    With :attr:`Fires.NEVER` the runs that are there end as they began, and no new one comes (C23).
-    ``namespace_prefix`` sets the assets of another branch apart: an experiment never wakes production's consumers (C24).
-    """
+    """The DAG of one conf version, a :class:`airflow_chronon.airflow.dags.plans.Builder`."""
     settings = plan.settings
-    schedule = plan.runs if fires is Fires.AS_PLANNED else replace(plan.runs, modes={})
+    schedule = plan.schedule if fires is Fires.AS_PLANNED else replace(plan.schedule, modes={})
     with DAG(
         plan.dag_id,
         schedule=PartitionTimetable(schedule),
-        start_date=to_datetime(start) if (start := plan.runs.first_start) is not None else None,
+        start_date=to_datetime(start) if (start := plan.schedule.first_start) is not None else None,
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,
         is_paused_upon_creation=False,  # config is the source of truth: nothing stays held (C25)
@@ -51,7 +47,7 @@ def build_dag(
         default_args={"owner": settings.owner or plan.conf.meta.team or "chronon"},
         auto_register=False,  # only what a loader file puts into its globals is its own
     ) as dag:
-        _Tasks(plan, conf_path, namespace_prefix).wire()
+        _Tasks(plan, path, namespace_prefix).wire()
     return dag
 
 
@@ -60,8 +56,8 @@ class _Tasks:
 
     def __init__(self, plan: ConfPlan, conf_path: str, namespace_prefix: str) -> None:
         self.plan, self.conf_path, self.namespace_prefix = plan, conf_path, namespace_prefix
-        self.modes = plan.runs.all_modes
-        texts = {of.schedule.text for of in plan.runs.modes.values()}
+        self.modes = plan.schedule.all_modes
+        texts = {of.schedule.text for of in plan.schedule.modes.values()}
         self.gated = len(texts) > 1  # one schedule for all modes: none can skip or lag behind
 
     def wire(self) -> None:
@@ -94,7 +90,7 @@ class _Tasks:
         start: Any = work
         if self.gated:
             rule = _ANY_SUCCESS if len(entry) > 1 else "all_success"
-            start = GateSensor(task_id=f"gate.{mode.value}", mode=mode, schedule=self.plan.runs, trigger_rule=rule)
+            start = GateSensor(task_id=f"gate.{mode.value}", mode=mode, schedule=self.plan.schedule, trigger_rule=rule)
             start >> work
         for task in entry:
             task >> start
@@ -129,7 +125,7 @@ class _Tasks:
             sensor = PartitionSensor(
                 task_id=_task_id(f"wait.{table}"),
                 table=table,
-                schedule=self.plan.runs,
+                schedule=self.plan.schedule,
                 dependencies=dependencies,
                 catalog=self._catalog(table),
                 settings=self.plan.settings.sensor,
@@ -141,7 +137,7 @@ class _Tasks:
         return self.plan.settings.catalog.of_table(table)
 
     def _asset(self, mode: Mode) -> Any:
-        table = output_table(self.plan, mode)
+        table = output_table(self.plan.conf, mode)
         return None if table is None else table_asset(table, namespace_prefix=self.namespace_prefix)
 
 

@@ -14,11 +14,12 @@ from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.jobs.resolve import JobPlan
 
 
-def build_job_dag(plan: JobPlan, *, job_path: str, doc: str, fires: Fires = Fires.AS_PLANNED) -> DAG:
-    """The DAG of one job version. Raises ``ChrononError`` when a task setting cannot be used.
+def build_job_dag(
+    plan: JobPlan, *, path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED
+) -> DAG:
+    """The DAG of one job version, a :class:`airflow_chronon.airflow.dags.plans.Builder`; a job has no assets.
 
-    A due fire waits for its turn and is never dropped (H12): the DAG takes many runs, and its task few at a time. With
-    :attr:`Fires.NEVER` the runs that are there end as they began, and no new one comes (C23).
+    A due fire waits for a slot and is never dropped (H12): the DAG takes many runs, and its task few at a time.
     """
     settings, schedule = plan.settings, plan.schedule
     if schedule is not None and fires is Fires.NEVER:
@@ -41,7 +42,7 @@ def build_job_dag(plan: JobPlan, *, job_path: str, doc: str, fires: Fires = Fire
         JobOperator(
             task_id=RUN,
             plan=plan,
-            job_path=job_path,
+            job_path=path,
             retries=settings.retries,
             max_active_tis_per_dag=settings.max_active_runs,
             **task_arguments(settings.task_defaults),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,16 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
-from airflow_chronon.airflow.config import DEFAULT_BUNDLE, find_deployment
+from airflow_chronon.airflow.config import deployment_of
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow_api.login import not_configured
-from airflow_chronon.conf_root.branches import need_branch
-from airflow_chronon.conf_root.root import read_branch, read_conf_root
 from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.explain import explain_plan
-from airflow_chronon.core.plan.facts import Deployment
+from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.errors import ChrononError
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import outcome_lines, reconcile
-from airflow_chronon.state.folder import open_state
 
 DAG_ID = "chronon_reconciler"
 EVERY_FIVE_MINUTES = "*/5 * * * *"
@@ -36,8 +32,8 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
     ``[chronon] reconcile_schedule`` says when it runs: five cron fields or a preset. Off the default branch its id
     carries the branch, as every DAG's does (C24), and in another DAG bundle than the dags folder's the bundle.
     """
-    found = find_deployment(near=near, conf_root=conf_root)
-    branch, default_branch = read_branch(found.conf_root, environ=os.environ, branch=found.branch)
+    found = deployment_of(near=near, conf_root=conf_root)
+    branch, default_branch = found.read_branches()
     prefix = "" if branch == default_branch else f"{branch}--"
     suffix = "" if found.bundle == DEFAULT_BUNDLE else f".{found.bundle}"
     with DAG(
@@ -94,11 +90,9 @@ class ReconcileOperator(BaseOperator):
             raise AirflowFailException("; ".join(problems))
 
     def _place(self) -> Place:
-        found = find_deployment(near=self._near, conf_root=self._conf_root)
-        root = read_conf_root(found.conf_root, environ=os.environ, branch=found.branch)
-        root = need_branch(root, bundle=found.bundle, state_root=found.state_root)
+        found = deployment_of(near=self._near, conf_root=self._conf_root)
+        root = found.need_branch(found.read_root())
         server = find_airflow()
         if server is None:
             raise not_configured()
-        deployment = Deployment(root.branch, found.bundle)
-        return Place(root, deployment, open_state(found.state_root, deployment=deployment), found.state_root, server)
+        return Place(root, found.owner(root), found.open_state(root), found.state_root, server)

@@ -18,10 +18,10 @@ from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.schedules.job_runs import JobRun, run_without_schedule
 from airflow_chronon.core.settings.environment import job_environment
-from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.settings.variables import filled
+from airflow_chronon.engine.argv import JobStart, job_argv
 from airflow_chronon.engine.build import build_command_runner
 from airflow_chronon.engine.command import Command
-from airflow_chronon.engine.job_argv import JobStart, job_argv
 from airflow_chronon.errors import ChrononError
 
 RUN = "run"  #: the task's id, and what ``CHRONON_MODE`` says

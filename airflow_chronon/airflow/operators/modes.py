@@ -25,7 +25,7 @@ from airflow_chronon.core.plan.grid_contract import contract_fault, contract_key
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
 from airflow_chronon.core.settings.environment import job_environment
-from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.readiness import check_shape, missing_ranges
 from airflow_chronon.engine.build import build_runner
 from airflow_chronon.engine.protocol import JobRequest
@@ -48,10 +48,10 @@ class _PlanOperator(BaseOperator):
     def _requested(self, context: Mapping[str, Any]) -> Run | None:
         """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
         try:
-            run = self._plan.runs.requested(request_of_context(context), now=now())
+            run = self._plan.schedule.requested(request_of_context(context), now=now())
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
-        self.log.info("%s", format_run(run, self._plan.runs))
+        self.log.info("%s", format_run(run, self._plan.schedule))
         return run
 
 
@@ -90,7 +90,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
 
     def _hold_to_grid(self, context: Mapping[str, Any]) -> Callable[[], None]:
         """Fail on another grid than the one of the first write (C22); returns what keeps the grid, for right before it."""
-        plan, table = self._plan, output_table(self._plan, self._mode)
+        plan, table = self._plan, output_table(self._plan.conf, self._mode)
         if table is None:
             return lambda: None
         kept = context["asset_state_store"][self.inlets[0]]
@@ -106,7 +106,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         if self.max_active_tis_per_dag == 1:
             return  # Airflow itself runs one at a time
         order = WriteOrder(
-            Ticket(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.runs
+            Ticket(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.schedule
         )
         try:
             server = find_airflow()
@@ -151,7 +151,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             mode=self._job,
             document=plan.conf.raw,
             path=self._conf_path,
-            table=output_table(plan, self._mode) or plan.conf.table,
+            table=output_table(plan.conf, self._mode) or plan.conf.table,
             spec=plan.spec,
             window=window,
             environment=environment,
@@ -175,7 +175,7 @@ class LandedOperator(_PlanOperator):
         landed: list[str] = []
         self.outlets = []  # only what this run wrote: an event of another table would wake its consumers
         for mode, of in run.modes.items():
-            asset, table = self._assets.get(mode), output_table(self._plan, mode)
+            asset, table = self._assets.get(mode), output_table(self._plan.conf, mode)
             if asset is None or table is None:
                 continue
             self._check(table, of)

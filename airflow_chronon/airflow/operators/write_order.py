@@ -23,7 +23,7 @@ from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.core.calendar.instants import TimeWindow
 from airflow_chronon.core.runs.write_order import SETTLING_SECONDS, Writer
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.serialization import schedule_from_json, schedule_to_json
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -40,7 +40,7 @@ class WriteOrder:
     """One task that wants to write, and the schedule that tells what the runs of its DAG write."""
 
     ticket: Ticket
-    schedule: RunSchedule
+    schedule: PartitionedSchedule
 
     def take(self, server: AirflowServer, *, started: float) -> tuple[Writer, ...]:
         """Who is ahead, asked once those who began just before show up in listings; empty: it is this task's turn.

@@ -12,7 +12,7 @@ from airflow.triggers.base import StartTriggerArgs
 from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES
 from airflow_chronon.airflow.sensors.triggers import BACKSTOP_SECONDS, GateTrigger, PartitionTrigger
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.serialization import schedule_to_json
 from airflow_chronon.core.settings.model import SensorSettings
 from airflow_chronon.core.waits.dependencies import TableDependency
@@ -69,7 +69,7 @@ class PartitionSensor(_StartsDeferred):
         self,
         *,
         table: str,
-        schedule: RunSchedule,
+        schedule: PartitionedSchedule,
         dependencies: Mapping[Mode, tuple[TableDependency, ...]],
         catalog: dict[str, Any],
         settings: SensorSettings,
@@ -94,5 +94,5 @@ class GateSensor(_StartsDeferred):
     trigger_class = GateTrigger
     ui_color = "#f2efe6"
 
-    def __init__(self, *, mode: Mode, schedule: RunSchedule, **kwargs: Any) -> None:
+    def __init__(self, *, mode: Mode, schedule: PartitionedSchedule, **kwargs: Any) -> None:
         super().__init__(trigger_kwargs={"schedule": schedule_to_json(schedule), "mode": mode.value}, **kwargs)

@@ -24,10 +24,10 @@ from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
 from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnTimeout
-from airflow_chronon.core.settings.yaml import filled
+from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.dependencies import Wait, merged
 from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of
 from airflow_chronon.core.waits.serialization import dependency_from_json
@@ -49,7 +49,7 @@ class _RunTrigger(BaseTrigger):
     def _request_fields(self) -> dict[str, str]:
         return {name: getattr(self, name) for name in REQUEST_TEMPLATES}
 
-    def _runs(self) -> RunSchedule:
+    def _runs(self) -> PartitionedSchedule:
         return schedule_from_json(self.schedule)
 
     def _run(self) -> Run | None:
@@ -132,7 +132,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 observation = await asyncio.wait_for(anext(observations), seconds)
             except StopAsyncIteration:
                 return
-            except asyncio.TimeoutError:  # before 3.11 no TimeoutError
+            except TimeoutError:
                 yield self._out_of_time(said)
                 return
             try:

@@ -9,7 +9,7 @@ from airflow.timetables.base import DagRunInfo, Timetable
 from airflow_chronon.airflow.timetables.keyed import KeyedTimetable
 from airflow_chronon.airflow.timetables.run_history import held_until
 from airflow_chronon.core.calendar.instants import Instant, from_datetime
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.serialization import job_schedule_from_json, job_schedule_to_json
 
@@ -26,10 +26,10 @@ class HeldRunInfo(DagRunInfo):
 class JobTimetable(KeyedTimetable[JobRun]):
     """Runs of one job version (H2, H4, H8 to H15). A scheduled run's data interval is ``[P, F)``.
 
-    The window that the job gets is worked out from it and the schedule: moved or widened it is no interval (H2, H3).
+    The window that the job gets is worked out from it and the schedule: moved or widened, it is not an interval (H2, H3).
     """
 
-    def __init__(self, schedule: JobSchedule) -> None:
+    def __init__(self, schedule: IntervalSchedule) -> None:
         cron = schedule.cron.text
         super().__init__(schedule, summary=cron if schedule.enabled else f"{cron} (off)")
         self._job = schedule

@@ -104,7 +104,7 @@ class KeyedTimetable(Timetable, Generic[RunT]):
         return self._info(run, with_interval=planned.data_interval is not None and is_free)
 
     def _waiting_run(self, dag_model: DagModel, newest: DagRun | None, last: DagRunInfo | None) -> RunT | None:
-        """The run after the newest scheduled one, if its fire has come and was not missed: a busy slot is no outage (H12)."""
+        """The run after the newest scheduled one, if its fire has come and was not missed: a busy slot is not an outage (H12)."""
         end = self._end_of(last)
         if newest is None or end is None:
             return None

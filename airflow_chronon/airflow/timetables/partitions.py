@@ -8,14 +8,14 @@ from airflow.timetables.base import DagRunInfo, Timetable
 
 from airflow_chronon.airflow.timetables.keyed import KeyedTimetable
 from airflow_chronon.core.calendar.instants import Instant, from_datetime
-from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.schedules.serialization import schedule_from_json, schedule_to_json
 
 
 class PartitionTimetable(KeyedTimetable[Run]):
     """Runs of one conf version on its partition grid (C8 to C10, C29, H8 to H12)."""
 
-    def __init__(self, schedule: RunSchedule) -> None:
+    def __init__(self, schedule: PartitionedSchedule) -> None:
         crons = dict.fromkeys(of.schedule.text for of in schedule.modes.values())
         super().__init__(schedule, summary=" | ".join(crons) or "@never")
         self._runs = schedule

@@ -5,7 +5,7 @@ Rows that are in no session, as in a test or a dry run, have no history.
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.utils.types import DagRunType
@@ -89,7 +89,7 @@ def held_until(dag_run: DagRun, *, since: datetime) -> datetime | None:
         return None
     model = session.get(Model, dag_run.dag_id)
     if model is not None and model.is_paused:
-        return datetime.fromtimestamp(moment(), timezone.utc)
+        return datetime.fromtimestamp(moment(), UTC)
     # few rows of the log are of these events, which have an index; of one DAG there may be millions
     pausing, unpausing = (
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_chronon.airflow_api.errors import AirflowError
@@ -21,57 +21,51 @@ from airflow_chronon.airflow_api.replay import (
     start,
 )
 from airflow_chronon.cli.commands.partitions import CONF, LABELS
-from airflow_chronon.cli.intervals import check_size, ended_range, runs_in, schedule_of, seen_plan
+from airflow_chronon.cli.intervals import AskedIntervals
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
+from airflow_chronon.cli.output import FINDINGS, GOOD, show
 from airflow_chronon.cli.replay_progress import follow, starting
-from airflow_chronon.cli.root import FINDINGS, GOOD, open_plan, open_root, print_json
 from airflow_chronon.cli.server import AIRFLOW, find_server, need_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
+from airflow_chronon.cli.target import open_target
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.confs.plan import good_plans
 from airflow_chronon.core.describe.format import counted
-from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
-from airflow_chronon.core.runs.backfill import (
-    ConfReplay,
-    Replay,
-    Selection,
-    count_under_way,
-    select_starts,
-    with_upstream,
-)
-from airflow_chronon.core.runs.states import Known, State, done_labels, newest_runs, partition_rows
-from airflow_chronon.core.schedules.base import AnySchedule
+from airflow_chronon.core.plan.activation import seen_plan
+from airflow_chronon.core.runs.backfill import Replay, Selection, count_under_way, select_starts, with_upstream
+from airflow_chronon.core.runs.states import Known, done_labels, newest_runs
 from airflow_chronon.errors import ChrononError, Fault
+
+_WORDS = {Selection.MISSING: "missing", Selection.FAILED: "failed", Selection.ALL: "free to run"}
 
 
 def _positive(text: str) -> int:
     if not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs: give a whole number from 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of runs: give a whole number from 1")
     return int(text)
 
 
 def backfill(options: argparse.Namespace) -> int:
     """Print the labels, check everything, create the runs, check those; with ``--wait``, follow them to their end."""
-    root = open_root(options.root)
-    plan, verdicts = open_plan(root, options.conf)
+    target = open_target(options)
+    plan = target.need_scheduled(options.conf)
     now = int(time.time())
-    if not isinstance(plan, ConfPlan):
-        plan = seen_plan(plan, find_state(root, options)[1].read_record(plan.dag_id))
-    window = ended_range(plan, options.start_ds, options.end_ds, now=now)
-    check_size(plan, window)
+    if plan.starts_when_seen:
+        plan = seen_plan(plan, find_state(target.root, options).read_record(plan.dag_id))
+    window = plan.read_range(options.start_ds, options.end_ds or options.start_ds, now=now)
+    asked, selection = AskedIntervals(plan, window, now), _selection_of(options)
     server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
     landings = Landings()
-    rows = partition_rows(*_rows(plan, window, options, server, landings, now), now=now)
-    starts = select_starts(rows, _of(options))
+    rows = asked.rows(_known(asked, selection, options, server, landings))
+    starts = select_starts(rows, selection)
     replays: tuple[Replay, ...] = (Replay(plan, starts),) if starts else ()
-    if starts and options.with_upstream and isinstance(plan, ConfPlan):
-        replays = _with_upstream(ConfReplay(plan, starts), verdicts, landings, server, now)
-    as_json = options.format == "json"
-    if not as_json:
-        print(_text(replays, window, plan, _of(options)))
-        if under_way := count_under_way(rows, _of(options)):
-            print(f"{plan.key}: left to the runs that are under way: {under_way}")
+    if starts and options.with_upstream and plan.producers:
+        plans = {each.key: each for each in good_plans(target.verdicts)}
+        planned = with_upstream(Replay(plan, starts), plans, landings, now=now)
+        replays = tuple(kept for replay in planned if (kept := _not_under_way(replay, server, now)).starts)
+    under_way = count_under_way(rows, selection)
+    show(options, text=lambda: _text(replays, asked, selection, under_way))
     how = ReplayOptions(options.max_active_runs, options.backwards, options.unpause)
     started: list[Started] = []
     code = GOOD
@@ -81,8 +75,7 @@ def backfill(options: argparse.Namespace) -> int:
             code = _run(server, replays, how, started, wait=options.wait)
     if server is None:
         print("no connection names an Airflow: whether it would take these was not checked", file=sys.stderr)
-    if as_json:
-        print_json(_json(replays, started, dry_run=options.dry_run))
+    show(options, value=lambda: _json(replays, started, dry_run=options.dry_run))
     return code
 
 
@@ -111,7 +104,7 @@ BACKFILL = Command(
 )
 
 
-def _of(options: argparse.Namespace) -> Selection:
+def _selection_of(options: argparse.Namespace) -> Selection:
     chosen = [selection for selection in Selection if getattr(options, selection.value)]
     if len(chosen) > 1:
         given = " and ".join(f"--{each.value}" for each in chosen)
@@ -119,37 +112,26 @@ def _of(options: argparse.Namespace) -> Selection:
     return chosen[0] if chosen else Selection.MISSING
 
 
-def _rows(
-    plan: GoodPlan,
-    window: TimeWindow,
+def _known(
+    asked: AskedIntervals,
+    selection: Selection,
     options: argparse.Namespace,
     server: AirflowServer | None,
     landings: Landings,
-    now: Instant,
-) -> tuple[AnySchedule, Iterable[Instant], Known]:
+) -> Known:
     """What is needed of catalog and Airflow for a selection, and no more: a year of runs is many pages."""
-    selection, schedule = _of(options), schedule_of(plan)
-    is_conf, wants_missing = isinstance(plan, ConfPlan), selection is Selection.MISSING
-    landed = landings.of_conf(plan) if isinstance(plan, ConfPlan) and wants_missing else None
-    by_runs = selection is Selection.FAILED or (wants_missing and not is_conf)  # only Airflow knows what failed or ran
+    plan, wants_missing = asked.plan, selection is Selection.MISSING
+    landed = landings.of_plan(plan) if wants_missing else None
+    # only Airflow knows what failed, and what of a job was done
+    by_runs = selection is Selection.FAILED or (wants_missing and not plan.has_partitions)
     runs = None
     if server is not None and server.dag(plan.dag_id) is not None:
-        states: Sequence[str] = () if by_runs else ACTIVE_RUN_STATES
-        runs = runs_in(server, plan, window, now=now, states=states)
+        runs = asked.runs(server, states=() if by_runs else ACTIVE_RUN_STATES)
     elif by_runs:
         need_server(options.airflow)
-    if not is_conf:
-        landed = done_labels(schedule, runs or ())
-    good = State.LANDED if is_conf else State.DONE
-    return schedule, schedule.starts(window.start, window.end), Known(landed, runs, good=good)
-
-
-def _with_upstream(
-    target: ConfReplay, verdicts: dict[str, Verdict], landings: Landings, server: AirflowServer | None, now: Instant
-) -> tuple[Replay, ...]:
-    plans = {verdict.conf.key: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan)}
-    planned = with_upstream(target, plans, landings, now=now)
-    return tuple(kept for replay in planned if (kept := _not_under_way(replay, server, now)).starts)
+    if not plan.has_partitions:
+        landed = done_labels(plan.need_schedule(), runs or ())
+    return Known(landed, runs, good=asked.good)
 
 
 def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -> Replay:
@@ -157,17 +139,16 @@ def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -
     plan, starts = replay.plan, replay.starts
     if server is None or not starts or server.dag(plan.dag_id) is None:
         return replay
-    schedule = replay.schedule
-    window = TimeWindow(starts[0], schedule.end_of(starts[-1]))
-    active = runs_in(server, plan, window, now=now, states=ACTIVE_RUN_STATES)
-    busy = newest_runs(schedule, active)
+    window = TimeWindow(starts[0], replay.schedule.end_of(starts[-1]))
+    active = AskedIntervals(plan, window, now).runs(server, states=ACTIVE_RUN_STATES)
+    busy = newest_runs(replay.schedule, active)
     return Replay(plan, tuple(start for start in starts if start not in busy))
 
 
 def _run(
     server: AirflowServer, replays: Sequence[Replay], how: ReplayOptions, started: list[Started], *, wait: bool
 ) -> int:
-    """Create the runs, producers first; what was created before an error is told."""
+    """Create the runs, producers first; after an error, what was created before it is printed."""
     try:
         with starting(sum(len(replay.starts) for replay in replays)) as on_progress:
             for replay in replays:
@@ -181,9 +162,7 @@ def _run(
     return follow(server, replays, started) if wait else GOOD
 
 
-def _text(replays: Sequence[Replay], window: TimeWindow, plan: GoodPlan, selection: Selection) -> str:
-    if not replays:
-        return f"{plan.key}: nothing to replay: no partition of {window} is {_words(selection)}"
+def _text(replays: Sequence[Replay], asked: AskedIntervals, selection: Selection, under_way: int) -> str:
     lines = []
     for replay in replays:
         in_range, alone = range_of(replay), by_key(replay)
@@ -191,11 +170,12 @@ def _text(replays: Sequence[Replay], window: TimeWindow, plan: GoodPlan, selecti
         ways += [f"{len(alone)} by key"] if alone else []
         lines.append(f"{replay.plan.key}: {counted(len(replay.labels), 'partition')}, {' and '.join(ways)}")
         lines += [f"  {label}" for label in replay.labels]
+    if not replays:
+        problem = f"no partition of {asked.window} is {_WORDS[selection]}"
+        lines.append(f"{asked.plan.key}: nothing to replay: {problem}")
+    if under_way:
+        lines.append(f"{asked.plan.key}: left to the runs that are under way: {under_way}")
     return "\n".join(lines)
-
-
-def _words(selection: Selection) -> str:
-    return {Selection.MISSING: "missing", Selection.FAILED: "failed", Selection.ALL: "free to run"}[selection]
 
 
 def _json(replays: Sequence[Replay], started: Sequence[Started], *, dry_run: bool) -> dict[str, Any]:

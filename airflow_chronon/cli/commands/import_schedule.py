@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from airflow_chronon.cli.options import Command, option
-from airflow_chronon.cli.root import FINDINGS, GOOD
+from airflow_chronon.cli.output import FINDINGS, GOOD
 from airflow_chronon.conf_root.settings import cannot_read
 from airflow_chronon.core.jobs.hopsworks import import_schedule
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 
-def run(options: argparse.Namespace) -> int:
+def import_file(options: argparse.Namespace) -> int:
     """Print the job file, or write it to ``--out``; what is left out is said on stderr."""
     imported = None
     try:
@@ -38,7 +38,7 @@ IMPORT_SCHEDULE = Command(
         option("file", metavar="FILE", help="the JSON of one schedule; - for stdin"),
         option("--out", metavar="FILE", help="the job file to make, jobs/<team>/<name>.yaml; stdout when left out"),
     ),
-    run,
+    import_file,
 )
 
 

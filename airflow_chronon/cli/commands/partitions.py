@@ -12,17 +12,15 @@ from dataclasses import replace
 from airflow_chronon.airflow_api.coverage import known_runs
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.replay import kept_grid
-from airflow_chronon.cli.intervals import asked_range, check_size, is_active, runs_in, schedule_of, seen_plan
+from airflow_chronon.cli.intervals import AskedIntervals
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
-from airflow_chronon.cli.root import GOOD, open_plan, open_root, print_json, report_problems
+from airflow_chronon.cli.output import GOOD, columns, show
 from airflow_chronon.cli.server import AIRFLOW, find_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
-from airflow_chronon.cli.text import columns
-from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.runs.states import Known, PartitionRow, State, done_labels, partition_rows
+from airflow_chronon.cli.target import open_target
+from airflow_chronon.core.plan.activation import is_active, seen_plan
+from airflow_chronon.core.runs.states import Known, KnownRun, PartitionRow, done_labels
 
 CONF = option("conf", metavar="CONF", help="a DAG id, type/name, a name or a file")
 LABELS = (
@@ -33,40 +31,32 @@ LABELS = (
 
 def partitions(options: argparse.Namespace) -> int:
     """Print a row per partition. Airflow is asked when a connection names it; without, only catalogs tell."""
-    root = open_root(options.root)
-    plan, _ = open_plan(root, options.conf)
+    target = open_target(options)
+    plan = target.need_scheduled(options.conf)
     now = int(time.time())
-    record = find_state(root, options)[1].read_record(plan.dag_id)
-    active_since = is_active(plan, record)
+    record = find_state(target.root, options).read_record(plan.dag_id)
+    active = record is not None or is_active(plan, record)
     plan = seen_plan(plan, record)
-    window = asked_range(plan, options.start_ds, options.end_ds)
-    check_size(plan, window)
+    asked = AskedIntervals(plan, plan.read_range(options.start_ds, options.end_ds or options.start_ds), now)
     server = find_server(options.airflow)
-    known = Known(
-        revisions=record.seen_revisions if record is not None else (), is_active=active_since, good=State.DONE
+    revisions = record.seen_revisions if record is not None else ()
+    known = Known(Landings().of_plan(plan), revisions=revisions, is_active=active, good=asked.good)
+    rows = asked.rows(known if server is None else _with_airflow(known, server, asked))
+    show(
+        options,
+        text=lambda: _text(rows),
+        value=lambda: {
+            "conf": plan.key,
+            "dag_id": plan.dag_id,
+            **({} if plan.grid is None else {"grid": str(plan.grid)}),
+            "airflow": server is not None,
+            "partitions": [row.as_json() for row in rows],
+        },
     )
-    if isinstance(plan, ConfPlan):
-        known = replace(known, landed=Landings().of_conf(plan), good=State.LANDED)
-    if server is not None:
-        known = with_airflow(known, server, plan, window, now=now)
-    schedule = schedule_of(plan)
-    rows = partition_rows(schedule, schedule.starts(window.start, window.end), known, now=now)
-    if options.format == "json":
-        print_json(
-            {
-                "conf": plan.key,
-                "dag_id": plan.dag_id,
-                **({"grid": str(plan.spec.grid)} if isinstance(plan, ConfPlan) else {}),
-                "airflow": server is not None,
-                "partitions": [row.as_json() for row in rows],
-            }
-        )
-    else:
-        print(_text(rows))
-        if server is None:
-            asked = "only catalogs were asked" if isinstance(plan, ConfPlan) else "what ran is not known"
-            print(f"{asked}: no connection names an Airflow", file=sys.stderr)
-    report_problems(root)
+    if server is None and options.format != "json":
+        told = "only catalogs were asked" if plan.has_partitions else "what ran is not known"
+        print(f"{told}: no connection names an Airflow", file=sys.stderr)
+    target.report_problems()
     return GOOD
 
 
@@ -78,15 +68,14 @@ PARTITIONS = Command(
 )
 
 
-def with_airflow(known: Known, server: AirflowServer, plan: GoodPlan, window: TimeWindow, *, now: Instant) -> Known:
+def _with_airflow(known: Known, server: AirflowServer, asked: AskedIntervals) -> Known:
     """What Airflow adds: runs, which alone tell what of a job is done, and the grid of a table's first write."""
-    runs, schedule = [], schedule_of(plan)
+    plan, schedule, runs = asked.plan, asked.plan.need_schedule(), list[KnownRun]()
     if server.dag(plan.dag_id) is not None:
-        runs = runs_in(server, plan, window, now=now)
-        runs += known_runs(server.newest_scheduled(plan.dag_id), schedule, now=now)
-    if isinstance(plan, ConfPlan):
-        return replace(known, runs=runs, kept_grid=kept_grid(server, plan))
-    return replace(known, runs=runs, landed=done_labels(schedule, runs))
+        runs = asked.runs(server)
+        runs += known_runs(server.newest_scheduled(plan.dag_id), schedule, now=asked.now)
+    landed = known.landed if plan.has_partitions else done_labels(schedule, runs)
+    return replace(known, runs=runs, landed=landed, kept_grid=kept_grid(server, plan))
 
 
 def _text(rows: Sequence[PartitionRow]) -> str:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import sys
 import time
 from collections.abc import Iterator
 
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
-from airflow_chronon.cli.root import FINDINGS, GOOD, USAGE, open_root
+from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, show
+from airflow_chronon.cli.root import open_root
 from airflow_chronon.cli.server import AIRFLOW, need_server
-from airflow_chronon.cli.state import BUNDLE, DEFAULT_BUNDLE, STATE_ROOT, find_state, find_state_root
-from airflow_chronon.conf_root.branches import need_branch
+from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, deployment_of
 from airflow_chronon.conf_root.revisions import revision_of
 from airflow_chronon.conf_root.root import ConfRoot
-from airflow_chronon.core.plan.actions import Plan
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.diff import Change, Difference, compare_trees
 from airflow_chronon.core.plan.explain import explain_plan, plan_json
@@ -34,9 +32,11 @@ def plan(options: argparse.Namespace) -> int:
     """``plan``: what a reconcile would do now, and why; with ``--base``, what differs from another revision."""
     root = open_root(options.root)
     if options.base is not None:
-        return show_differences(root, options.base, as_json=options.format == "json")
+        return show_differences(root, options.base, options)
     place = _place(_with_branch(root, options), options)
-    return _show((plan_now(place, now=int(time.time())),), as_json=options.format == "json")
+    found = plan_now(place, now=int(time.time()))
+    show(options, text=lambda: "\n".join(explain_plan(found)), value=lambda: plan_json(found))
+    return FINDINGS if found.findings else GOOD
 
 
 def reconcile(options: argparse.Namespace) -> int:
@@ -49,7 +49,9 @@ def reconcile(options: argparse.Namespace) -> int:
     confirmation = Confirmation.MASS_RETIRE if options.confirm_mass_retire else Confirmation.NONE
     now = int(time.time())
     if options.dry_run:
-        return _show([plan_now(place, now=now, confirmation=confirmation) for place in places], as_json=False)
+        plans = [plan_now(place, now=now, confirmation=confirmation) for place in places]
+        print("\n".join(line for each in plans for line in explain_plan(each)))
+        return FINDINGS if any(each.findings for each in plans) else GOOD
     code = GOOD
     for place in places:
         done = reconcile_place(place, by=_who(), now=now, confirmation=confirmation)
@@ -58,16 +60,16 @@ def reconcile(options: argparse.Namespace) -> int:
     return code
 
 
-def show_differences(root: ConfRoot, revision: str, *, as_json: bool) -> int:
+def show_differences(root: ConfRoot, revision: str, options: argparse.Namespace) -> int:
     """Print what differs from a revision; findings are grids that changed without a version bump (C22)."""
     left_out: list[Fault] = []
     with revision_of(root, revision, left_out=left_out) as base:
         found = compare_trees(base.facts(), root.whole.facts())
-    if as_json:
-        json.dump([_difference_json(each) for each in found], sys.stdout, indent=1, ensure_ascii=False)
-        print()
-    else:
-        print("\n".join(map(str, found)) or f"nothing differs from {revision}")
+    show(
+        options,
+        text=lambda: "\n".join(map(str, found)) or f"nothing differs from {revision}",
+        value=lambda: list(map(_difference_json, found)),
+    )
     for problem in (*left_out, *root.problems):
         print(problem, file=sys.stderr)
     return FINDINGS if root.problems or any(each.change is Change.GRID for each in found) else GOOD
@@ -106,18 +108,18 @@ def _who() -> str:
 
 
 def _with_branch(root: ConfRoot, options: argparse.Namespace) -> ConfRoot:
-    return need_branch(root, bundle=options.bundle or DEFAULT_BUNDLE, state_root=find_state_root(options))
+    return deployment_of(options).need_branch(root)
 
 
 def _place(root: ConfRoot, options: argparse.Namespace) -> Place:
-    deployment, state = find_state(root, options)
-    print(f"branch {deployment.branch} in the DAG bundle {deployment.bundle}", file=sys.stderr)
-    return Place(root, deployment, state, find_state_root(options), need_server(options.airflow))
+    found = deployment_of(options)
+    print(f"branch {root.branch} in the DAG bundle {found.bundle}", file=sys.stderr)
+    return Place(root, found.owner(root), found.open_state(root), found.state_root, need_server(options.airflow))
 
 
 def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     """The deployments of a branch that is given up: one per bundle that Airflow or the state folder knows."""
-    branch, state_root, server = options.branch, find_state_root(options), need_server(options.airflow)
+    branch, state_root, server = options.branch, deployment_of(options).state_root, need_server(options.airflow)
     if branch in (root.branch, root.settings.default_branch):
         which = f"the branch that {root.path} deploys" if branch == root.branch else "the default branch"
         problem = f"{branch} is {which}"
@@ -131,16 +133,6 @@ def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     for bundle in sorted(bundles, key=str):
         deployment = Deployment(branch, bundle, given_up=True)
         yield Place(root, deployment, open_state(state_root, deployment=deployment), state_root, server)
-
-
-def _show(plans: tuple[Plan, ...] | list[Plan], *, as_json: bool) -> int:
-    for each in plans:
-        if as_json:
-            json.dump(plan_json(each), sys.stdout, indent=1, ensure_ascii=False)
-            print()
-        else:
-            print("\n".join(explain_plan(each)))
-    return FINDINGS if any(each.findings for each in plans) else GOOD
 
 
 def _difference_json(each: Difference) -> dict[str, str]:

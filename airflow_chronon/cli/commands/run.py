@@ -6,7 +6,8 @@ import argparse
 
 from airflow_chronon.airflow_api.job_runs import start_run
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, instant, option
-from airflow_chronon.cli.root import GOOD, open_root, print_json
+from airflow_chronon.cli.output import GOOD, show
+from airflow_chronon.cli.root import open_root
 from airflow_chronon.cli.server import AIRFLOW, need_server
 from airflow_chronon.conf_root.selection import select_job
 from airflow_chronon.core.schedules.request import asked_window
@@ -18,11 +19,12 @@ def run(options: argparse.Namespace) -> int:
     plan = select_job(open_root(options.root), options.job)
     server = need_server(options.airflow)
     started = start_run(server, plan.dag_id, start=options.start, end=options.end)
-    if options.format == "json":
-        print_json({"dag_id": started.dag_id, "run_id": started.run_id, "state": started.state})
-    else:
-        over = "without a window" if window is None else f"over {window}"
-        print(f"{plan.key}: {started.run_id} created, {over}")
+    over = "without a window" if window is None else f"over {window}"
+    show(
+        options,
+        text=lambda: f"{plan.key}: {started.run_id} created, {over}",
+        value=lambda: {"dag_id": started.dag_id, "run_id": started.run_id, "state": started.state},
+    )
     return GOOD
 
 

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from calendar import monthrange
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from functools import lru_cache
 
 from croniter import CroniterBadDateError, CroniterError, croniter
@@ -61,7 +61,7 @@ class Cron:
         object.__setattr__(self, "every_day", not exotic and _every_day(days))
         if not self.every_day:
             try:
-                croniter(self.text, datetime(2024, 1, 1, tzinfo=timezone.utc)).get_next(float)
+                croniter(self.text, datetime(2024, 1, 1, tzinfo=UTC)).get_next(float)
             except CroniterBadDateError:
                 raise _illegal(self.text, "it never fires") from None
 

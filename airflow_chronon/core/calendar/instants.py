@@ -7,7 +7,7 @@ only the edges turn them into text or datetimes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import TypeAlias
 
 Instant: TypeAlias = int
@@ -22,12 +22,12 @@ SCHEDULABLE = range(7_258_118_400)
 
 def to_datetime(instant: Instant) -> datetime:
     """The instant as an aware UTC datetime."""
-    return datetime.fromtimestamp(instant, timezone.utc)
+    return datetime.fromtimestamp(instant, UTC)
 
 
 def from_datetime(value: datetime) -> Instant:
     """The instant of a datetime, its fraction of a second dropped; a naive datetime is UTC (H19)."""
-    aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
     return int(aware.timestamp() // 1)
 
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.conf import Conf, ConfKey, schedule_faults, schedules_of
+from airflow_chronon.core.confs.conf import Conf, schedule_faults, schedules_of
 from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.naming import dag_id, tags
+from airflow_chronon.core.confs.outputs import output_table
+from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf
 from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.sources import modes_with_dependencies
 from airflow_chronon.core.confs.tree import ConfTree
@@ -21,59 +23,77 @@ from airflow_chronon.core.partitions.parse import read_bound
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import CronSchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import ModeSchedule, Run, RunSchedule
-from airflow_chronon.core.settings.model import ConfSettings, Covers, Settings
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, PartitionedSchedule, Run
+from airflow_chronon.core.settings.model import ConfSettings, Covers, Settings, Unscheduled
 from airflow_chronon.core.settings.yaml import read_conf_settings
 from airflow_chronon.core.waits.dependencies import TableDependency, Wait, merged
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 
-@dataclass(frozen=True)
-class ConfPlan:
+@dataclass(frozen=True, kw_only=True)
+class ConfPlan(Plan):
     """A conf that is good to run: its schedule, what each mode reads, and the settings that hold for it."""
 
     conf: Conf
-    dag_id: str
-    tags: tuple[str, ...]
-    spec: PartitionSpec
-    runs: RunSchedule
+    schedule: PartitionedSchedule
     dependencies: Mapping[Mode, tuple[TableDependency, ...]]  #: for every mode that a replay may run
-    settings: ConfSettings
-    producers: tuple[ConfKey, ...] = ()  #: the confs whose tables it reads
-    warnings: tuple[Fault, ...] = ()
 
     @property
     def key(self) -> str:
-        """``type/name``."""
         return str(self.conf.key)
 
     @property
     def family(self) -> str:
-        """What all versions of the conf have in common."""
         return f"{self.conf.key.conf_type.value}/{self.conf.name_without_version}"
+
+    @property
+    def version(self) -> str | None:
+        return self.conf.version
 
     @property
     def file(self) -> str:
         return self.conf.file
 
     @property
-    def table(self) -> str:
-        """The table that it writes."""
-        return self.conf.table
-
-    @property
     def team(self) -> str:
         return self.conf.meta.team
 
     @property
-    def intervals(self) -> RunSchedule:
-        """Its schedule, as a schedule of intervals."""
-        return self.runs
+    def document(self) -> Mapping[str, Any]:
+        return self.conf.raw
+
+    @property
+    def summary(self) -> str:
+        return ", ".join(mode.value for mode in self.modes) or "unscheduled"
+
+    @property
+    def spec(self) -> PartitionSpec:
+        return self.schedule.spec
+
+    @property
+    def table(self) -> str:
+        return self.conf.table
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Every table that a run fills; a join's ``__derived`` is filled with it."""
+        modes = self.schedule.all_modes
+        written = [table for mode in modes if (table := output_table(self.conf, mode)) is not None]
+        return (*written, *(f"{table}__derived" for table in written if table == self.table))
+
+    @property
+    def is_left_out(self) -> bool:
+        return not self.modes and self.settings.unscheduled is Unscheduled.OMIT
 
     @property
     def modes(self) -> tuple[Mode, ...]:
         """The scheduled modes."""
-        return tuple(self.runs.modes)
+        return tuple(self.schedule.modes)
+
+    def end_of_runs_fired_by(self, instant: Instant) -> Instant | None:
+        """A run follows the end of the one before, not its fire."""
+        last = self.schedule.last_run(instant)
+        return None if last is None else last.end
 
     def waits(self, run: Run) -> dict[Mode, tuple[Wait, ...]]:
         """What each mode of a run waits for."""
@@ -84,21 +104,10 @@ class ConfPlan:
         found = (d.waits(window.start, window.end, grid=self.spec.grid) for d in self.dependencies[mode])
         return merged(wait for waits in found for wait in waits)
 
-
-@dataclass(frozen=True)
-class RejectedConf:
-    """A conf that breaks rules; it counts as present (C23)."""
-
-    key: str  #: ``type/name``, or the file when no name could be read
-    file: str
-    faults: tuple[Fault, ...]
-
-
-@dataclass(frozen=True)
-class OtherEnvironment:
-    """A conf that is not deployed here (C12)."""
-
-    conf: Conf
+    def replay_waits(self, start: Instant) -> Iterable[Wait]:
+        window = self.schedule.partition(start)
+        for mode in self.schedule.replay(window).modes:
+            yield from self.mode_waits(mode, window)
 
 
 ConfVerdict: TypeAlias = ConfPlan | RejectedConf | OtherEnvironment
@@ -211,15 +220,14 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
             for mode, found in dependencies.items()
         }
     return ConfPlan(
-        conf,
-        _dag_id(conf, settings, branch),
-        tags(conf, grid=conf.spec.grid, modes=tuple(enabled), branch=branch),
-        conf.spec,
-        RunSchedule(conf.spec, enabled, catch_up, tuple(dependencies)),
-        dependencies,
-        effective,
-        tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
-        (*draft.resolver.warnings, *_shared_table(conf, tree)),
+        conf=conf,
+        dag_id=_dag_id(conf, settings, branch),
+        tags=tags(conf, grid=conf.spec.grid, modes=tuple(enabled), branch=branch),
+        schedule=PartitionedSchedule(conf.spec, enabled, catch_up, tuple(dependencies)),
+        dependencies=dependencies,
+        settings=effective,
+        producers=tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
+        warnings=(*draft.resolver.warnings, *_shared_table(conf, tree)),
     )
 
 
@@ -245,7 +253,7 @@ def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
         return None if raw is None else read_conf_settings(raw, conf=str(conf.key))
     except (ValueError, RecursionError) as error:
         if "airflow" in (conf.meta.custom_json or "") and conf.key.conf_type is not ConfType.STAGING_QUERY:
-            problem = f"it is no JSON, so the settings in it are not known: {error}"
+            problem = f"it is not JSON, so the settings in it are not known: {error}"
             faults.append(Fault("settings", "metaData.customJson", problem[:300], "compile it again"))
         return None  # a staging query's reader says so; without settings nobody else reads it
     except Rejected as error:
@@ -279,15 +287,13 @@ def _without_shared_ids(verdicts: dict[str, ConfVerdict]) -> dict[str, ConfVerdi
     """Reject every conf whose DAG id another conf of the tree has too: neither may win by chance (C26)."""
     holders: dict[str, list[str]] = defaultdict(list)
     for key, verdict in verdicts.items():
-        if isinstance(verdict, ConfPlan):
-            holders[verdict.dag_id].append(key)
+        if verdict.plan is not None:
+            holders[verdict.plan.dag_id].append(key)
     for shared, keys in holders.items():
         for key in keys if len(keys) > 1 else ():
-            verdict = verdicts[key]
-            assert isinstance(verdict, ConfPlan)
             others = " and ".join(other for other in keys if other != key)
             fault = Fault(
                 "C26", "metaData.name", f"its DAG id {shared!r} is also that of {others}", "rename one of them"
             )
-            verdicts[key] = RejectedConf(key, verdict.conf.file, (fault,))
+            verdicts[key] = RejectedConf(key, verdicts[key].file, (fault,))
     return verdicts

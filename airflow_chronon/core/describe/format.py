@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_chronon.core.calendar.instants import iso
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
-from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.waits.dependencies import Wait
 
 NO_WINDOW = "a manual run without a partition: no window, nothing is waited for"
 
 
-def format_run(run: Run | None, schedule: RunSchedule) -> str:
+def format_run(run: Run | None, schedule: PartitionedSchedule) -> str:
     """What a run is for: its window and what each mode writes."""
     if run is None:
         return NO_WINDOW
@@ -24,7 +24,7 @@ def format_run(run: Run | None, schedule: RunSchedule) -> str:
     return f"partition {schedule.key_of(run)}, window {run.window}: {modes}"
 
 
-def format_job_run(run: JobRun | None, schedule: JobSchedule | None) -> str:
+def format_job_run(run: JobRun | None, schedule: IntervalSchedule | None) -> str:
     """What a run of a job is for."""
     if run is None:
         return "a manual run without a window: no window variable is set"
@@ -53,3 +53,9 @@ def span(labels: Sequence[str]) -> str:
     if len(labels) <= 2:
         return ", ".join(labels)
     return f"{labels[0]} … {labels[-1]} ({len(labels)})"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

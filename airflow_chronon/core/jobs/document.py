@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr
 
 from airflow_chronon.core.calendar.instants import Instant, parse_instant
 from airflow_chronon.core.settings.environment import VARIABLE
-from airflow_chronon.core.settings.model import MAX_INTEGER, OnRetire, RunnerSettings, TaskDefaults
+from airflow_chronon.core.settings.model import OnRetire, TaskDefaults
+from airflow_chronon.core.settings.runners import RunnerSection
+from airflow_chronon.core.settings.values import MAX_INTEGER, Strict, Text
 from airflow_chronon.core.settings.yaml import StrictText, read_strictly
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
@@ -40,22 +42,12 @@ def _variable(value: Any) -> Any:
     raise ValueError("a variable's name is text without =")
 
 
-def _text(value: Any) -> Any:
-    if isinstance(value, str) and "\0" not in value:
-        return value
-    raise ValueError("write text, in quotes where it looks like a number or a date")
-
-
 #: Seconds since the epoch, written as ISO-8601; without an offset it is UTC.
 InstantText: TypeAlias = Annotated[Instant, BeforeValidator(_instant)]
 _Limit: TypeAlias = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class ScheduleDocument(_Strict):
+class ScheduleDocument(Strict):
     """The section ``schedule``: Hopsworks' fields by their names in its Python API (H2, H3, H8 to H15)."""
 
     cron_expression: StrictStr
@@ -71,14 +63,12 @@ class ScheduleDocument(_Strict):
     enabled: StrictBool = True
 
 
-class JobDocument(_Strict):
+class JobDocument(Strict):
     """One job file. Without ``schedule`` the job runs by hand only."""
 
     version: Annotated[str, BeforeValidator(_version)]
-    runner: RunnerSettings | None = None
-    env: Mapping[Annotated[str, BeforeValidator(_variable)], Annotated[str, BeforeValidator(_text)]] = Field(
-        default_factory=dict, repr=False
-    )
+    runner: RunnerSection | None = None
+    env: Mapping[Annotated[str, BeforeValidator(_variable)], Text] = Field(default_factory=dict, repr=False)
     schedule: ScheduleDocument | None = None
     legacy_start_time_arg: StrictBool = False  #: H6
     retries: Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER)] | None = None

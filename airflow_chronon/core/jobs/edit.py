@@ -1,155 +1,156 @@
 """Putting a schedule into the text of a job file and taking it out again; every other line stays as it is.
 
-The file is its owner's: comments, order and spacing are kept, also those inside the schedule. Only values are written
-over, at the places that the YAML parser names.
+The file is its owner's. Only the lines of the section ``schedule`` are read and written again, by ruamel.yaml, which
+keeps their comments, order and quotes; those around them are not touched. A file in braces is read as a whole.
 """
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Mapping
-from typing import TypeAlias
+import re
+import textwrap
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
+from ruamel.yaml.resolver import VersionedResolver
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from airflow_chronon.core.calendar.instants import iso
 from airflow_chronon.core.jobs.document import ScheduleDocument
 
 _KEY = "schedule"
 _INSTANTS = {"start_time", "end_time", "skip_to_date"}
-_Edit: TypeAlias = tuple[int, int, str]  #: where a piece of the text begins, where it ends, what comes in its place
+_Edit: TypeAlias = Callable[[Any], None]  #: changes the mapping that holds the section
 
 
 def with_schedule(text: str, schedule: ScheduleDocument, *, replacing: ScheduleDocument | None) -> str:
     """The text of a job file with ``schedule`` in place of ``replacing``, the one that it holds.
 
     Keys that the file names stay, with their comments; keys that are missing are added unless they hold their default.
-    The result is to be read again: a file that is written in an unforeseen way may have come out wrong.
+    The result is to be read again: a text that cannot be edited comes back as it was.
     """
-    root, newline = _root(text), "\r\n" if "\r\n" in text else "\n"
-    values = {name: _written(name, getattr(schedule, name)) for name in ScheduleDocument.model_fields}
-    given = [name for name, field in ScheduleDocument.model_fields.items() if getattr(schedule, name) != field.default]
-    pair = _pair(root, _KEY)
-    if pair is None:
-        return _applied(text, [_section(text, root, {name: values[name] for name in given}, newline)])
-    section = pair[1]
-    if not isinstance(section, yaml.MappingNode):  # `schedule:` or `schedule: null`
-        filled = _blank_before(section) + _flow({name: values[name] for name in given})
-        return _applied(text, [(section.start_mark.index, _end_of(section), filled)])
-    present = {key.value: value for key, value in section.value}
-    edits = [
-        (value.start_mark.index, len(text[: _end_of(value)].rstrip("\r\n")), _blank_before(value) + values[name])
-        for name, value in present.items()
-        if name in values and getattr(schedule, name) != getattr(replacing, name, None)  # `<<` is no key of it
-    ]
-    missing = {name: values[name] for name in given if name not in present}
-    if missing:
-        edits.append((_in_flow if section.flow_style else _in_block)(text, section, missing, newline))
-    return _applied(text, edits)
+
+    def put(document: Any) -> None:
+        if not isinstance(document.get(_KEY), CommentedMap):  # none, or `schedule:`, or `schedule: null`
+            document[_KEY] = CommentedMap()
+        section = document[_KEY]
+        for name, field in ScheduleDocument.model_fields.items():
+            value = getattr(schedule, name)
+            old = getattr(replacing, name, None) if name in section else field.default
+            if value != old:
+                section[name] = _written(name, value)
+        for name, value in section.items():
+            if value == "" and type(value) is str and section.fa.flow_style():
+                section[name] = "null"  # ruamel would write quotes
+
+    return _edited(text, put)
 
 
 def without_schedule(text: str) -> str:
     """The text of a job file without its schedule; comments outside it stay. To be read again, as above."""
-    root = _root(text)
-    pair = _pair(root, _KEY)
-    if pair is None:
+    return _edited(text, lambda document: document.pop(_KEY, None))
+
+
+class _AsWritten(VersionedResolver):
+    """Takes every plain value for text, so that each is written again as it was: ``on``, ``010``, ``12:30``, ``~``."""
+
+    @property
+    def versioned_resolver(self) -> dict[str, Any]:
+        return {}
+
+
+def _edited(text: str, edit: _Edit) -> str:
+    body = text.removeprefix("\ufeff")
+    newline = "\r\n" if "\r\n" in body else "\n"
+    try:
+        root = _yaml().compose(body)
+        assert isinstance(root, MappingNode)  # a good job file has keys
+        if root.flow_style:
+            return text[: len(text) - len(body)] + _rewritten(body, edit, exactly=True)
+        start, end, indent = _section(body, root)
+        margin = " " * _column(root)
+        piece = re.sub(f"^{margin}", "", body[start:end].replace("\r\n", "\n"), flags=re.M)
+        piece = textwrap.indent(_rewritten(piece, edit, indent=indent), margin)
+    except (YAMLError, _CannotKeepError):
         return text
-    if not root.flow_style:
-        start, end = _line_start(text, pair[0].start_mark.index), _line_end(text, _last(pair[1]))
-        return _applied(text, [(start, end, "")])
-    index = next(number for number, (key, _) in enumerate(root.value) if key.value == _KEY)
-    if index:  # with the comma before it
-        start, end = _end_of(root.value[index - 1][1]), _end_of(pair[1])
-    else:
-        start = pair[0].start_mark.index
-        end = root.value[1][0].start_mark.index if len(root.value) > 1 else _end_of(pair[1])
-    return _applied(text, [(start, end, "")])
+    before = body[:start]
+    if piece and before and not before.endswith("\n"):
+        before += newline
+    return text[: len(text) - len(body)] + before + piece.replace("\n", newline) + body[end:]
 
 
-def _root(text: str) -> yaml.MappingNode:
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    assert isinstance(node, yaml.MappingNode)  # a good job file has keys
-    return node
+class _CannotKeepError(Exception):
+    """ruamel.yaml would write more than the edit differently."""
 
 
-def _pair(mapping: yaml.MappingNode, name: str) -> tuple[yaml.Node, yaml.Node] | None:
-    return next(((key, value) for key, value in mapping.value if key.value == name), None)
+def _rewritten(piece: str, edit: _Edit, *, indent: int = 2, exactly: bool = False) -> str:
+    """YAML after an edit. Raises :class:`_CannotKeepError` if comments (``exactly``: any sign) would change besides."""
+    yaml = _yaml(indent)
+    document = yaml.load(piece) or CommentedMap()
+    unedited = _dumped(yaml, document)
+    if unedited.count("#") != piece.count("#") or (exactly and unedited.strip() != piece.strip()):
+        raise _CannotKeepError
+    edit(document)
+    return _dumped(yaml, document)
 
 
-def _section(text: str, root: yaml.MappingNode, values: Mapping[str, str], newline: str) -> _Edit:
-    """The whole schedule, where the file has none."""
-    if root.flow_style:
-        return _in_flow(text, root, {_KEY: _flow(values)}, newline)
-    below = "".join(f"{newline}{' ' * _column(root)}  {name}: {value}" for name, value in values.items())
-    return _in_block(text, root, {_KEY: below}, newline)
+def _dumped(yaml: YAML, document: CommentedMap) -> str:
+    stream = io.StringIO()
+    if document:
+        yaml.dump(document, stream)
+    return stream.getvalue()
 
 
-def _in_flow(_text: str, mapping: yaml.MappingNode, values: Mapping[str, str], _newline: str) -> _Edit:
-    """New keys in front of the first one of a mapping in braces."""
-    opened = mapping.start_mark.index + 1
-    return opened, opened, ", ".join(f"{name}: {value}" for name, value in values.items()) + ", " * bool(mapping.value)
+def _yaml(indent: int = 2) -> YAML:
+    yaml = YAML()
+    yaml.Resolver = _AsWritten
+    yaml.preserve_quotes = True
+    yaml.width = 1_000_000  # no line is folded
+    yaml.map_indent = indent
+    return yaml
 
 
-def _in_block(text: str, mapping: yaml.MappingNode, values: Mapping[str, str], newline: str) -> _Edit:
-    """New lines behind the last one of a mapping."""
-    at, indent = _line_end(text, _last(mapping)), " " * _column(mapping)
-    before = "" if text[:at].endswith("\n") else newline
-    lines = (
-        f"{indent}{name}:{'' if value.startswith(newline) else ' '}{value}{newline}" for name, value in values.items()
-    )
-    return at, at, before + "".join(lines)
+def _written(name: str, value: object) -> str:
+    """A value as plain text, or in quotes."""
+    if name in _INSTANTS and isinstance(value, int):
+        return iso(value)
+    return DoubleQuotedScalarString(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _column(mapping: yaml.MappingNode) -> int:
+def _section(text: str, root: MappingNode) -> tuple[int, int, int]:
+    """Where the lines of the schedule begin and end, and how far its keys are indented; without one, where it may go."""
+    for key, value in root.value:
+        if key.value == _KEY:
+            is_block = isinstance(value, MappingNode) and not value.flow_style
+            indent = _column(value) - _column(root) if is_block and value.value else 2
+            return _line_end(text, key.start_mark.index, before=True), _line_end(text, _last(value)), indent
+    end = _line_end(text, _last(root))
+    return end, end, 2
+
+
+def _column(mapping: MappingNode) -> int:
     column: int = mapping.value[0][0].start_mark.column
     return column
 
 
-def _written(name: str, value: object) -> str:
-    if name in _INSTANTS and isinstance(value, int):
-        return iso(value)
-    if isinstance(value, str):
-        quoted: str = yaml.safe_dump(value, default_style='"', width=1_000_000)
-        return quoted.rstrip("\n")
-    return json.dumps(value)
-
-
-def _flow(values: Mapping[str, str]) -> str:
-    return "{" + ", ".join(f"{name}: {value}" for name, value in values.items()) + "}"
-
-
-def _applied(text: str, edits: list[_Edit]) -> str:
-    for start, end, piece in sorted(edits, reverse=True):
-        text = text[:start] + piece + text[end:]
-    return text
-
-
-def _blank_before(node: yaml.Node) -> str:
-    """An empty value stands right behind its colon."""
-    return " " * (node.start_mark.index == _end_of(node))
-
-
-def _end_of(node: yaml.Node) -> int:
+def _last(node: Node) -> int:
+    """Where the last value of a node ends; a block's own end mark lies behind the comments that follow it."""
+    if isinstance(node, MappingNode) and not node.flow_style and node.value:
+        return max(_last(value) for _, value in node.value)
+    if isinstance(node, SequenceNode) and not node.flow_style and node.value:
+        return max(_last(value) for value in node.value)
     index: int = node.end_mark.index
     return index
 
 
-def _last(node: yaml.Node) -> int:
-    """Where the last value of a node ends; a block's own end mark lies behind the comments that follow it."""
-    if isinstance(node, yaml.MappingNode) and not node.flow_style and node.value:
-        return max(_last(value) for _, value in node.value)
-    if isinstance(node, yaml.SequenceNode) and not node.flow_style and node.value:
-        return max(_last(value) for value in node.value)
-    return _end_of(node)
-
-
-def _line_start(text: str, index: int) -> int:
-    return text.rfind("\n", 0, index) + 1
-
-
-def _line_end(text: str, index: int) -> int:
-    """Behind the newline of the line that ``index`` is on; block scalars end behind theirs already."""
-    if index and text[index - 1] == "\n":
-        return index
+def _line_end(text: str, index: int, *, before: bool = False) -> int:
+    """Behind the newline of the line that ``index`` is on, or of the one before; block scalars end behind theirs."""
+    if before or (index and text[index - 1] == "\n"):
+        return text.rfind("\n", 0, index) + 1
     found = text.find("\n", index)
     return len(text) if found < 0 else found + 1

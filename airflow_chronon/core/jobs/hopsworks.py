@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_chronon.core.calendar.instants import SCHEDULABLE, iso
-from airflow_chronon.core.confs.resolve import RejectedConf
 from airflow_chronon.core.jobs.document import read_job
 from airflow_chronon.core.jobs.resolve import resolve_jobs
-from airflow_chronon.core.settings.model import MAX_INTEGER, Settings
+from airflow_chronon.core.settings.model import Settings
+from airflow_chronon.core.settings.values import MAX_INTEGER
 from airflow_chronon.errors import Fault, Rejected
 
 #: Every field of the schedule object that has a place in a job file.
@@ -123,7 +123,7 @@ def _unfit(text: str) -> Iterator[Fault]:
     try:
         job = read_job(text, team="team", name="name", file="", environ={})
         for verdict in resolve_jobs([job], Settings()).values():
-            faults = verdict.faults if isinstance(verdict, RejectedConf) else ()
+            faults = verdict.faults
     except Rejected as error:
         faults = error.faults
     for fault in faults:

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.confs.naming import job_dag_id, job_tags
-from airflow_chronon.core.confs.resolve import RejectedConf, unforeseen
+from airflow_chronon.core.confs.plan import Plan, RejectedConf
+from airflow_chronon.core.confs.resolve import unforeseen
 from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule, schedule_faults
-from airflow_chronon.core.settings.model import ConfSettings, Pause, RunnerSettings, Settings
+from airflow_chronon.core.schedules.intervals import IntervalSchedule, schedule_faults
+from airflow_chronon.core.settings.model import ConfSettings, Pause, Settings
+from airflow_chronon.core.settings.runners import RunnerSection
 from airflow_chronon.errors import Fault, Rejected
 
 RUNNER = "command"  #: the kind of runner that starts jobs
 
 
-@dataclass(frozen=True)
-class JobPlan:
+@dataclass(frozen=True, kw_only=True)
+class JobPlan(Plan):
     """A job that is good to run: its schedule, its environment, and the settings that hold for it."""
 
     job: Job
-    dag_id: str
-    tags: tuple[str, ...]
-    schedule: JobSchedule | None  #: None: it runs by hand only
-    settings: ConfSettings  #: runner, ``max_active_runs`` and ``max_pending_runs`` included
-    warnings: tuple[Fault, ...] = ()
+    schedule: IntervalSchedule | None
 
     @property
     def key(self) -> str:
-        """``job/team.name``."""
         return self.job.key
 
     @property
@@ -43,31 +40,43 @@ class JobPlan:
         return self.job.key
 
     @property
-    def file(self) -> str:
-        return self.job.file
+    def version(self) -> str:
+        return self.job.document.version
 
     @property
-    def table(self) -> str:
-        """A job has no table."""
-        return ""
+    def file(self) -> str:
+        return self.job.file
 
     @property
     def team(self) -> str:
         return self.job.team
 
     @property
-    def intervals(self) -> JobSchedule | None:
-        """Its schedule, as a schedule of intervals."""
-        return self.schedule
+    def document(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.job.text.raw
+        return found
 
     @property
-    def version(self) -> str:
-        return self.job.document.version
+    def summary(self) -> str:
+        if self.schedule is None:
+            return "by hand"
+        return self.schedule.cron.text if self.schedule.enabled else f"{self.schedule.cron.text} (off)"
+
+    @property
+    def starts_when_seen(self) -> bool:
+        return self.schedule is not None
 
     @property
     def env(self) -> Mapping[str, str]:
         """The job's own variables (H5), ``${NAME}`` not yet filled in: that is done where the job is started."""
         return self.job.document.env
+
+    def as_seen(self, seen: Callable[[IntervalSchedule], IntervalSchedule]) -> JobPlan:
+        return self if self.schedule is None else replace(self, schedule=seen(self.schedule))
+
+    def end_of_runs_fired_by(self, instant: Instant) -> Instant | None:
+        """An interval ends with its run's fire."""
+        return instant
 
 
 def resolve_jobs(
@@ -116,12 +125,12 @@ def _plan(job: Job, settings: Settings, branch: str) -> JobPlan:
         raise Rejected(faults, conf=job.key)
     is_on = schedule is not None and schedule.enabled
     return JobPlan(
-        job,
-        _dag_id(job, settings, branch),
-        job_tags(team=job.team, version=document.version, branch=branch, is_scheduled=is_on),
-        schedule,
-        effective,
-        tuple(_warnings(job, schedule)),
+        job=job,
+        dag_id=_dag_id(job, settings, branch),
+        tags=job_tags(team=job.team, version=document.version, branch=branch, is_scheduled=is_on),
+        schedule=schedule,
+        settings=effective,
+        warnings=tuple(_warnings(job, schedule)),
     )
 
 
@@ -150,7 +159,7 @@ def own_settings(document: JobDocument) -> ConfSettings:
     return ConfSettings.model_construct(**own)
 
 
-def _runner(runner: RunnerSettings, faults: list[Fault]) -> RunnerSettings:
+def _runner(runner: RunnerSection, faults: list[Fault]) -> RunnerSection:
     """A job is started by its own command: it has no conf that another kind of runner could read."""
     given = runner.model_dump(exclude_unset=True)
     kind, argv = given.get("kind", RUNNER), given.get("argv")
@@ -158,10 +167,12 @@ def _runner(runner: RunnerSettings, faults: list[Fault]) -> RunnerSettings:
         problem = f"a job cannot be started by the runner kind {kind!r}" if kind != RUNNER else "the job has no command"
         remedy = f'write runner: {{kind: {RUNNER}, argv: ["program", "--option", "value"]}}'
         faults.append(Fault("settings", "runner", problem, remedy))
-    return RunnerSettings.model_validate({**given, "kind": kind})
+    return RunnerSection.model_validate({**given, "kind": kind})
 
 
-def _schedule(job: Job, written: ScheduleDocument, settings: ConfSettings, faults: list[Fault]) -> JobSchedule | None:
+def _schedule(
+    job: Job, written: ScheduleDocument, settings: ConfSettings, faults: list[Fault]
+) -> IntervalSchedule | None:
     cron: Cron | None = job.at("cron_expression", lambda: read_cron(written.cron_expression), faults)
     offset, lookback = written.start_time_offset_seconds or 0, written.lookback_seconds
     faults += [job.placed(fault) for fault in schedule_faults(offset, lookback)]
@@ -172,7 +183,7 @@ def _schedule(job: Job, written: ScheduleDocument, settings: ConfSettings, fault
     if faults or cron is None:
         return None
     catch_up = CatchUp(settings.catchup, settings.max_catchup_runs, skip_to, start, end)
-    return JobSchedule(cron, catch_up, offset, lookback, settings.enabled)
+    return IntervalSchedule(cron, catch_up, offset, lookback, settings.enabled)
 
 
 def _bound(settings: ConfSettings, name: str, faults: list[Fault]) -> Instant | None:
@@ -181,11 +192,11 @@ def _bound(settings: ConfSettings, name: str, faults: list[Fault]) -> Instant | 
         return None if text is None else parse_instant(text)
     except ValueError:
         remedy = "write an instant such as 2026-01-15 or 2026-01-15T03:00:00Z in the override: a job has no partitions"
-        faults.append(Fault("H15", name, f"{text!r} is no instant", remedy))
+        faults.append(Fault("H15", name, f"{text!r} is not an instant", remedy))
         return None
 
 
-def _warnings(job: Job, schedule: JobSchedule | None) -> Iterable[Fault]:
+def _warnings(job: Job, schedule: IntervalSchedule | None) -> Iterable[Fault]:
     written = job.document.schedule
     if schedule is None or written is None:
         return

@@ -1,11 +1,8 @@
-"""Every verdict on what lies under a conf root: confs and jobs."""
+"""The older names of what :mod:`airflow_chronon.core.confs.plan` holds."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from airflow_chronon.core.confs.plan import Plan as GoodPlan
+from airflow_chronon.core.confs.plan import Verdict
 
-from airflow_chronon.core.confs.resolve import ConfPlan, ConfVerdict
-from airflow_chronon.core.jobs.resolve import JobPlan
-
-GoodPlan: TypeAlias = ConfPlan | JobPlan  #: what becomes a DAG
-Verdict: TypeAlias = ConfVerdict | JobPlan
+__all__ = ["GoodPlan", "Verdict"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NewType
 from urllib.parse import quote, unquote
@@ -143,7 +143,7 @@ class PartitionFormat:
                     break
         if match is not None:
             try:
-                return from_datetime(datetime(**values, tzinfo=timezone.utc))
+                return from_datetime(datetime(**values, tzinfo=UTC))
             except ValueError:
                 pass
         raise IllegalLabel(

@@ -16,6 +16,13 @@ class TableState(Enum):
     PARTITIONED = "partitioned"  #: there; it may hold no partition yet
 
 
+class LandedWhen(Enum):
+    """What makes a partition count as landed."""
+
+    ANY_FILE = "any_file"  #: any data file, or its ``_SUCCESS``
+    SUCCESS_FILE = "success_file"  #: only a ``_SUCCESS``, its own or one of a partition folder above it
+
+
 @dataclass(frozen=True)
 class TableListing:
     """The landed partitions of one table: one mapping of column to (unescaped) value per leaf partition."""

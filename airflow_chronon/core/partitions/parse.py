@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from airflow_chronon.core.calendar.instants import (
     DAY,
@@ -116,7 +116,7 @@ def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]
     if parts.pop("second", 0):
         raise _refused(field, f"{text!r} has seconds, and partitions are whole minutes", "leave the seconds out")
     try:
-        instant = from_datetime(datetime(**parts, tzinfo=timezone.utc))
+        instant = from_datetime(datetime(**parts, tzinfo=UTC))
     except ValueError as error:
         raise _refused(field, f"{text!r} is no date: {error}", _REMEDY) from None
     return instant, "hour" not in parts and not spec.grid.is_legacy_daily

@@ -38,7 +38,7 @@ from airflow_chronon.core.plan.mass_retirement import held_back
 from airflow_chronon.core.plan.pending import pending_ranges
 from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.core.plan.retirement import OrphanedDag, retire_steps
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.model import ConfSettings, OnRetire, Pause
 from airflow_chronon.errors import Fault
 
@@ -160,7 +160,7 @@ class _Planner:
             return record, []
         if dag.is_paused and plan.settings.pause is Pause.ALLOW:
             return record, []  # a replay would wait for ever; it stays pending until someone unpauses the DAG
-        if isinstance(schedule, JobSchedule):
+        if isinstance(schedule, IntervalSchedule):
             schedule = record.seen(schedule, active_since=self.now)  # as its timetable has it
         pending, ranges = pending_ranges(record.pending, schedule, past)
         steps: list[Action] = []

@@ -10,7 +10,8 @@ from functools import cached_property
 
 from airflow_chronon.core.confs.conf import Conf
 from airflow_chronon.core.confs.naming import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict

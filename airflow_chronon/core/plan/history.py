@@ -9,8 +9,8 @@ from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.manifest import DeployedManifest
 from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill
-from airflow_chronon.core.schedules.intervals import JobSchedule
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision
 
 MAX_REVISIONS = 200  #: older changes of one conf's schedule are forgotten
@@ -49,7 +49,7 @@ def record_after(
 
 
 def pending_after(
-    known: DeploymentRecord, schedule: RunSchedule | JobSchedule | None, *, now: Instant
+    known: DeploymentRecord, schedule: PartitionedSchedule | IntervalSchedule | None, *, now: Instant
 ) -> PendingBackfill | None:
     """What is to be replayed once a known conf has this schedule (H13).
 
@@ -71,7 +71,7 @@ def switched_off(record: DeploymentRecord, *, now: Instant) -> DeploymentRecord:
     return replace(record, revisions=(*record.revisions, revision)[-MAX_REVISIONS:])
 
 
-def as_seen(schedule: JobSchedule, record: DeploymentRecord | None) -> JobSchedule:
+def as_seen(schedule: IntervalSchedule, record: DeploymentRecord | None) -> IntervalSchedule:
     """A job's schedule as the deployment knows it, for its timetable (H14).
 
     It does not fire before a reconcile has seen it, as new, as enabled again or as back; while its record has it as
@@ -85,7 +85,9 @@ def as_seen(schedule: JobSchedule, record: DeploymentRecord | None) -> JobSchedu
     return replace(seen, active_since=None) if record.is_paused else seen
 
 
-def _makes_older_ones_due(before: RunSchedule | JobSchedule | None, after: RunSchedule | JobSchedule) -> bool:
+def _makes_older_ones_due(
+    before: PartitionedSchedule | IntervalSchedule | None, after: PartitionedSchedule | IntervalSchedule
+) -> bool:
     if before is None:
         return False  # it has never run, and catches up by itself
     old, new = before.catch_up, after.catch_up

@@ -15,7 +15,7 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, JobDocument
 from airflow_chronon.core.jobs.resolve import JobPlan, own_settings
 from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.serialization import (
     any_schedule_from_json,
@@ -81,8 +81,8 @@ def manifest_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> Depl
     dumps, own = {} if dumps is None else dumps, plan.settings
     if id(own) not in dumps:
         dumps[id(own)] = own.model_dump(mode="json", include=set(ConfSettings.model_fields))
-    content = {
-        "document": plan.job.text.raw if isinstance(plan, JobPlan) else plan.conf.raw,
+    content: Json = {
+        "document": plan.document,
         "tags": list(plan.tags),
         "schedule": any_schedule_to_json(plan.intervals),
         "settings": dumps[id(own)],
@@ -110,13 +110,11 @@ def _conf_of_manifest(manifest: DeployedManifest) -> ConfPlan:
     conf_type, _, name = manifest.key.partition("/")
     key = ConfKey(ConfType(conf_type), name)
     conf = Conf(key, read_document(key.conf_type, content["document"]), content["document"], manifest.file)
-    runs = schedule_from_json(content["schedule"])
     return ConfPlan(
         conf=conf,
         dag_id=manifest.dag_id,
         tags=tuple(sorted({*content["tags"], OFF_TAG})),
-        spec=runs.spec,
-        runs=runs,
+        schedule=schedule_from_json(content["schedule"]),
         dependencies={
             Mode(mode): tuple(dependency_from_json(data) for data in found)
             for mode, found in content["dependencies"].items()
@@ -131,7 +129,7 @@ def _job_of_manifest(manifest: DeployedManifest) -> JobPlan:
     document = JobDocument.model_validate(content["document"])
     name = manifest.family.removeprefix(f"job/{manifest.team}.")
     schedule = any_schedule_from_json(content["schedule"])
-    if not isinstance(schedule, JobSchedule | None):
+    if not isinstance(schedule, IntervalSchedule | None):
         raise ValueError("the schedule is not one of a job")
     return JobPlan(
         job=Job(manifest.team, name, manifest.file, document, StrictText(content["document"], {}, ())),

@@ -41,7 +41,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class SkipFacts:
-    """What is known when the reason is asked for."""
+    """What is known of a conf or job when a reason is asked for."""
 
     now: Instant
     last_end: Instant | None  #: end of the newest scheduled run; None: nothing was scheduled yet
@@ -52,7 +52,7 @@ class SkipFacts:
 class Skips:
     """The reasons of the partitions of a conf, or of the intervals of a job, all as of one moment.
 
-    ``eras``, oldest first, are the schedules that held; without them the present one is taken to have held always.
+    ``revisions``, oldest first, are the schedules that held; without them the present one is taken to have held always.
     """
 
     def __init__(self, schedule: AnySchedule, facts: SkipFacts, *, revisions: Sequence[ScheduleRevision] = ()) -> None:
@@ -87,9 +87,7 @@ class Skips:
         if run is None:
             return Reason(Skip.OTHER_TIMES if grid is None else Skip.ONLY_NEWEST)
         limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
-        if (
-            schedule.catch_up.enabled
-        ):  # what was missed before a flip is due; what a cap dropped then stays dropped (H13)
+        if schedule.catch_up.enabled:  # what was missed before a flip is due; what a cap dropped stays dropped (H13)
             return self._beyond_limits(start, run, schedule) or limits
         return limits or Reason(Skip.CATCH_UP_OFF)
 

@@ -34,7 +34,7 @@ class NoSuchInterval(ChrononError):
 
 
 @dataclass(frozen=True)
-class JobSchedule(Schedule[JobRun]):
+class IntervalSchedule(Schedule[JobRun]):
     """The fires of one job and what becomes of those that were missed. Raises :class:`IllegalJobSchedule`.
 
     ``catch_up.start`` and ``catch_up.end`` are instants as written, on a fire or not: the first interval begins at the
@@ -47,7 +47,7 @@ class JobSchedule(Schedule[JobRun]):
     lookback: int | None = None  #: seconds that the window reaches back from the fire (H3)
     enabled: bool = True
     active_since: Instant | None = (
-        None  #: without catch-up, no fire at or before this instant counts as missed (H8, H14)
+        None  #: lower bound without catch-up: earlier fires are neither missed nor pending (H8, H14)
     )
     end_field: ClassVar[str] = "end_time"
 
@@ -58,7 +58,7 @@ class JobSchedule(Schedule[JobRun]):
         if faults:
             raise IllegalJobSchedule(faults[0])
 
-    def seen(self, *, first: Instant, active_since: Instant) -> JobSchedule:
+    def seen(self, *, first: Instant, active_since: Instant) -> IntervalSchedule:
         """The schedule as the deployment knows it (H8, H14, H15).
 
         ``first`` is when it first saw the job, the start of a schedule that names none; ``active_since`` when it first saw it or
@@ -157,7 +157,7 @@ class JobSchedule(Schedule[JobRun]):
             instant = parse_instant(cleaned)
         except ValueError:
             remedy = "write it like 2026-01-15T03:00:00Z, or a day"
-            raise _illegal_range(field, f"{text!r} is no logical date", remedy) from None
+            raise _illegal_range(field, f"{text!r} is not a logical date", remedy) from None
         if _DAY_TEXT.fullmatch(cleaned):
             return instant + DAY - 1 if field == "end_ds" else instant
         return self.run_of(instant).logical_date
@@ -216,7 +216,7 @@ class JobSchedule(Schedule[JobRun]):
         try:
             instant = parse_instant(key)
         except ValueError:
-            raise illegal_key(f"{key!r} is no logical date", "write it like 2026-01-15T03:00:00Z") from None
+            raise illegal_key(f"{key!r} is not a logical date", "write it like 2026-01-15T03:00:00Z") from None
         if iso(instant) != key:
             raise illegal_key(f"{key!r} is not how a logical date is written", f"write {iso(instant)}")
         fire = self.run_of(instant).fire
@@ -226,7 +226,7 @@ class JobSchedule(Schedule[JobRun]):
             raise illegal_key(problem, f"the newest one that has ended is {iso(newest)}")
         return instant
 
-    def with_catch_up(self, catch_up: CatchUp) -> JobSchedule:
+    def with_catch_up(self, catch_up: CatchUp) -> IntervalSchedule:
         """The same schedule with another policy for what was missed."""
         return replace(self, catch_up=catch_up)
 

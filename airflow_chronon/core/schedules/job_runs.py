@@ -73,7 +73,7 @@ def _instant(text: str, field: str) -> Instant | None:
         return parse_instant(text) if text else None
     except ValueError:
         remedy = "write it like 2026-01-15T03:00:00Z"
-        raise IllegalWindow(Fault("H7", field, f"{text!r} is no instant", remedy)) from None
+        raise IllegalWindow(Fault("H7", field, f"{text!r} is not an instant", remedy)) from None
 
 
 def illegal_key(problem: str, remedy: str) -> IllegalPartition:

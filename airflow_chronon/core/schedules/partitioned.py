@@ -1,6 +1,6 @@
 """Which runs a schedule makes over a grid, and what each of them writes (C8 to C11, C29, H8 to H11).
 
-One :class:`RunSchedule` per conf: its grid, its modes and its catch-up policy. Everything here is integer arithmetic over
+One :class:`PartitionedSchedule` per conf: its grid, its modes and its catch-up policy. Everything here is integer arithmetic over
 instants that come in as arguments; the timetable, ``explain`` and the sensors all ask the same object.
 """
 
@@ -56,7 +56,7 @@ class ModeSchedule:
 
 
 @dataclass(frozen=True)
-class RunSchedule(Schedule[Run]):
+class PartitionedSchedule(Schedule[Run]):
     """The runs of one conf version.
 
     Without modes it never fires, yet any label can be replayed (C12).
@@ -241,11 +241,11 @@ class RunSchedule(Schedule[Run]):
         check_closed(self.partition(start), self.spec, now=now, field="partition_key")
         return start
 
-    def with_catch_up(self, catch_up: CatchUp) -> RunSchedule:
+    def with_catch_up(self, catch_up: CatchUp) -> PartitionedSchedule:
         """The same schedule with another policy for what was missed."""
         return replace(self, catch_up=catch_up)
 
-    def without_bounds(self) -> RunSchedule:
+    def without_bounds(self) -> PartitionedSchedule:
         """The same schedule without start, end or skip date: what it does in any week."""
         return replace(self, catch_up=CatchUp())
 
@@ -270,9 +270,7 @@ class RunSchedule(Schedule[Run]):
             if not self.grid.is_boundary(instant):
                 below = self.grid.floor(instant)
                 nearest = f"the nearest are {iso(below)} and {iso(below + self.grid.interval)}"
-                problem = (
-                    f"the data interval {window} is not whole partitions: {iso(instant)} is no boundary of {self.grid}"
-                )
+                problem = f"the data interval {window} is not whole partitions: {iso(instant)} is not a boundary of {self.grid}"
                 raise IllegalPartition(Fault("C27", "data interval", problem, nearest))
         check_closed(window, self.spec, now=now, field="data interval")
         return window

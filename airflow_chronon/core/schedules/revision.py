@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_chronon.core.calendar.instants import Instant, to_datetime
-from airflow_chronon.core.schedules.intervals import JobSchedule
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.serialization import any_schedule_from_json, any_schedule_to_json
 
 
@@ -17,7 +17,9 @@ class ScheduleRevision:
     """The schedule-relevant settings of a conf or job, and since when they hold: until the ``since`` of the next revision."""
 
     since: Instant
-    schedule: RunSchedule | JobSchedule | None  #: grid, modes and catch-up policy; without modes nothing fires
+    schedule: (
+        PartitionedSchedule | IntervalSchedule | None
+    )  #: grid, modes and catch-up policy; without modes nothing fires
     enabled: bool = True  #: ``enabled`` of the settings: tells a schedule that was switched off from a conf without one
     is_paused: bool = False  #: a job that was paused by hand (H14)
     is_broken: bool = False  #: it is off because its conf was bad, not because someone meant it (C23)

@@ -14,14 +14,14 @@ from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import parse_schedule
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import ModeSchedule, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, PartitionedSchedule
 
 Json = dict[str, Any]
 
 
-def schedule_to_json(schedule: RunSchedule) -> Json:
+def schedule_to_json(schedule: PartitionedSchedule) -> Json:
     """Inverse of :func:`schedule_from_json`."""
     return {
         "spec": spec_to_json(schedule.spec),
@@ -31,7 +31,7 @@ def schedule_to_json(schedule: RunSchedule) -> Json:
     }
 
 
-def schedule_from_json(data: Mapping[str, Any]) -> RunSchedule:
+def schedule_from_json(data: Mapping[str, Any]) -> PartitionedSchedule:
     """Build a schedule from its JSON; equal data gives one shared object, since Airflow asks at every parse."""
     modes = tuple((mode, text, newest) for mode, (text, newest) in data["modes"].items())
     return _schedule(tuple(data["spec"]), modes, tuple(data["replay"]), tuple(data["catch_up"]))
@@ -40,17 +40,17 @@ def schedule_from_json(data: Mapping[str, Any]) -> RunSchedule:
 @lru_cache(maxsize=8192)
 def _schedule(
     spec: tuple[Any, ...], modes: tuple[tuple[str, str, bool], ...], replay: tuple[str, ...], catch_up: tuple[Any, ...]
-) -> RunSchedule:
+) -> PartitionedSchedule:
     parsed = {}
     for mode, text, newest in modes:
         schedule = parse_schedule(text)
         if schedule is None:
             raise ValueError(f"the serialised schedule of {mode} is off: {text!r}")
         parsed[Mode(mode)] = ModeSchedule(schedule, newest)
-    return RunSchedule(spec_from_json(spec), parsed, CatchUp(*catch_up), tuple(Mode(mode) for mode in replay))
+    return PartitionedSchedule(spec_from_json(spec), parsed, CatchUp(*catch_up), tuple(Mode(mode) for mode in replay))
 
 
-def job_schedule_to_json(schedule: JobSchedule) -> Json:
+def job_schedule_to_json(schedule: IntervalSchedule) -> Json:
     """Inverse of :func:`job_schedule_from_json`."""
     return {
         "cron": schedule.cron.text,
@@ -61,7 +61,7 @@ def job_schedule_to_json(schedule: JobSchedule) -> Json:
     }
 
 
-def job_schedule_from_json(data: Mapping[str, Any]) -> JobSchedule:
+def job_schedule_from_json(data: Mapping[str, Any]) -> IntervalSchedule:
     """Build a job's schedule from its JSON; equal data gives one shared object."""
     return _job_schedule(
         data["cron"], tuple(data["catch_up"]), tuple(data["window"]), data["enabled"], data["active_since"]
@@ -71,18 +71,18 @@ def job_schedule_from_json(data: Mapping[str, Any]) -> JobSchedule:
 @lru_cache(maxsize=8192)
 def _job_schedule(
     cron: str, catch_up: tuple[Any, ...], window: tuple[int, int | None], enabled: bool, active_since: int | None
-) -> JobSchedule:
-    return JobSchedule(read_cron(cron), CatchUp(*catch_up), *window, enabled, active_since)
+) -> IntervalSchedule:
+    return IntervalSchedule(read_cron(cron), CatchUp(*catch_up), *window, enabled, active_since)
 
 
-def any_schedule_to_json(schedule: RunSchedule | JobSchedule | None) -> Json | None:
+def any_schedule_to_json(schedule: PartitionedSchedule | IntervalSchedule | None) -> Json | None:
     """Inverse of :func:`any_schedule_from_json`."""
     if schedule is None:
         return None
-    return job_schedule_to_json(schedule) if isinstance(schedule, JobSchedule) else schedule_to_json(schedule)
+    return job_schedule_to_json(schedule) if isinstance(schedule, IntervalSchedule) else schedule_to_json(schedule)
 
 
-def any_schedule_from_json(data: Mapping[str, Any] | None) -> RunSchedule | JobSchedule | None:
+def any_schedule_from_json(data: Mapping[str, Any] | None) -> PartitionedSchedule | IntervalSchedule | None:
     """Build the schedule of a conf or of a job from its JSON."""
     if data is None:
         return None

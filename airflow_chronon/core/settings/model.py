@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum, IntEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
+from airflow_chronon.core.calendar.instants import DAY
+from airflow_chronon.core.settings.catalogs import CatalogSection
+from airflow_chronon.core.settings.kinds import over
+from airflow_chronon.core.settings.runners import RunnerSection
+from airflow_chronon.core.settings.values import MAX_INTEGER, Bound, Duration, Strict
 from airflow_chronon.core.waits.dependencies import Lookback
-
-MAX_INTEGER = 2**31 - 1  #: what Airflow's database holds: one larger number keeps every DAG of a loader file from it
-
-_DURATION = re.compile(r"([0-9]+)\s*([smhd])")
-_UNITS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
 
 
 class Environment(IntEnum):
@@ -61,14 +59,6 @@ class OnTimeout(Enum):
     SKIP = "skip"
 
 
-def _duration(value: Any) -> Any:
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip().lower())):
-        return int(match[1]) * _UNITS[match[2]]
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise ValueError("a duration is a number with s, m, h or d, such as 90s, 15m, 6h or 2d")
-
-
 def _environment(value: Any) -> Any:
     name = value.strip().upper() if isinstance(value, str) else value.name if isinstance(value, Environment) else ""
     if name in Environment.__members__:
@@ -76,23 +66,7 @@ def _environment(value: Any) -> Any:
     raise ValueError(f"an environment is {' or '.join(e.name.lower() for e in Environment)}")
 
 
-def _bound(value: Any) -> Any:
-    if isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value)  # YAML reads an unquoted 20260101 as a number; each conf's grid judges the text
-    raise ValueError("a date is text such as 2026-01-15 or 2026-01-15T03:00:00Z")
-
-
-#: Seconds, written as ``90s``, ``15m``, ``6h`` or ``2d``.
-Duration: TypeAlias = Annotated[int, BeforeValidator(_duration), Field(gt=0, le=MAX_INTEGER)]
-#: An instant or a partition, read against each conf's own grid (C29).
-Bound: TypeAlias = Annotated[str, BeforeValidator(_bound)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class SensorSettings(_Strict):
+class SensorSettings(Strict):
     """How waits poll and how long they last, in seconds."""
 
     poll_seconds: int = Field(default=60, ge=1, le=MAX_INTEGER)
@@ -100,7 +74,7 @@ class SensorSettings(_Strict):
     on_timeout: OnTimeout = OnTimeout.FAIL
 
 
-class TaskDefaults(_Strict):
+class TaskDefaults(Strict):
     """Given to every work task as they are."""
 
     pool: str | None = None
@@ -110,46 +84,7 @@ class TaskDefaults(_Strict):
     on_failure_callback: str | None = Field(default=None, pattern=r"^[A-Za-z_][\w.]*\.\w+$")
 
 
-class TableCatalog(BaseModel):
-    """A catalog for the tables that match; its further keys are the catalog's own."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
-
-    match: str
-
-
-class CatalogSettings(BaseModel):
-    """The default catalog, and others per table; further keys are the catalog's own."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
-
-    kind: str = "filesystem"
-    tables: tuple[TableCatalog, ...] = ()
-
-    def of_table(self, table: str) -> dict[str, Any]:
-        """What to build the catalog of ``table`` from: the first match over the default, else the default."""
-        default = self.model_dump(exclude={"tables"})
-        for entry in self.tables:
-            if fnmatchcase(table, entry.match):
-                return over(default, entry.model_dump(exclude={"match"}))
-        return default
-
-
-class RunnerSettings(BaseModel):
-    """Who does the work; further keys are the runner's own."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
-
-    kind: str = "local"
-
-
-def over(section: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
-    """A section with the keys of a later one laid over it; another ``kind`` keeps nothing of the first."""
-    is_other_kind = "kind" in later and later["kind"] != section.get("kind", later["kind"])
-    return dict(later) if is_other_kind else {**section, **later}
-
-
-class ConfSettings(_Strict):
+class ConfSettings(Strict):
     """What may be set for all confs, for those that match an override, and in a conf's own ``customJson``."""
 
     start_date: Bound | None = None
@@ -169,8 +104,8 @@ class ConfSettings(_Strict):
     owner: str | None = None
     task_defaults: TaskDefaults = TaskDefaults()
     sensor: SensorSettings = SensorSettings()
-    catalog: CatalogSettings = CatalogSettings()
-    runner: RunnerSettings = RunnerSettings()
+    catalog: CatalogSection = CatalogSection()
+    runner: RunnerSection = RunnerSection()
 
 
 class Override(ConfSettings):

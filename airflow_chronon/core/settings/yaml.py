@@ -5,25 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import partial
 from itertools import islice
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from airflow_chronon.core.settings.backends import file_problems
 from airflow_chronon.core.settings.environment import WINDOW_VARIABLES
 from airflow_chronon.core.settings.model import ConfSettings, Settings
+from airflow_chronon.core.settings.problems import KeyPath, path_text, problems_of
+from airflow_chronon.core.settings.variables import REFERENCE, filled
 from airflow_chronon.errors import Fault, Rejected
 
-_Path = tuple[str | int, ...]
 _Model = TypeVar("_Model", bound=BaseModel)
-#: The sections that are filled in late, by :func:`filled`.
+#: The sections that are filled in late, where they are used.
 _LATE = {"catalog", "runner", "env"}
 _MOST_VALUES = 100_000
 _BRANCHES = ("branch", "default_branch")
 _BRANCH_LINE = re.compile(r"""^(?P<key>branch|default_branch)[ \t]*:[ \t]*["']?(?P<value>[^"'#\n]+)""", re.M)
-_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
 class _PlainYaml(yaml.SafeLoader):
@@ -47,10 +48,10 @@ class StrictText:
     """A YAML text before any model has judged it."""
 
     raw: Any  #: its value, ``${NAME}`` filled in where that is not done late
-    lines: Mapping[_Path, int]
+    lines: Mapping[KeyPath, int]
     faults: tuple[Fault, ...]  #: keys that stand twice, variables that the environment lacks
 
-    def where(self, path: _Path) -> str:
+    def where(self, path: KeyPath) -> str:
         """Where a key stands, such as ``line 7, schedule.catchup``."""
         return _where(path, self.lines)
 
@@ -59,13 +60,25 @@ class StrictText:
         return _checked(model, self.raw, self.lines, list(self.faults), file)
 
 
-def read_settings(text: str, *, file: str = "chronon.yaml", environ: Mapping[str, str] | None = None) -> Settings:
+def read_settings(
+    text: str, *, file: str = "chronon.yaml", environ: Mapping[str, str] | None = None, warehouse: str | None = None
+) -> Settings:
     """Read the text of a settings file; ``${NAME}`` and ``${NAME:-default}`` in a value are taken from
     ``environ``.
 
+    ``warehouse`` is the root of a catalog that names none; left out, catalogs and runners are taken as they are written.
     Raises :class:`airflow_chronon.errors.Rejected` with every fault of the file.
     """
-    return read_strictly(text, file=file, environ=environ or {}).checked(Settings, file=file)
+    given = environ or {}
+    strict = read_strictly(text, file=file, environ=given)
+    settings = strict.checked(Settings, file=file)
+    if warehouse is None:
+        return settings
+    settings = settings.model_copy(update={"catalog": settings.catalog.with_root(warehouse)})
+    faults = [problem.fault(strict.where) for problem in file_problems(settings, given)]
+    if faults:
+        raise Rejected(faults, conf=file)
+    return settings
 
 
 def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> StrictText:
@@ -114,18 +127,20 @@ def read_conf_settings(raw: object, *, conf: str) -> ConfSettings:
     return _checked(ConfSettings, raw, {}, [], conf)
 
 
-def _checked(model: type[_Model], raw: object, lines: Mapping[_Path, int], faults: list[Fault], origin: str) -> _Model:
+def _checked(
+    model: type[_Model], raw: object, lines: Mapping[KeyPath, int], faults: list[Fault], origin: str
+) -> _Model:
     try:
         settings = model.model_validate(raw)
     except ValidationError as error:
-        faults += [_fault(model, detail, lines) for detail in error.errors()]
+        faults += [problem.fault(partial(_where, lines=lines)) for problem in problems_of(error, model)]
         settings = None
     if faults or settings is None:
         raise Rejected(faults, conf=origin)
     return settings
 
 
-def _lines(node: yaml.Node, path: _Path, faults: list[Fault]) -> Iterator[tuple[_Path, int]]:
+def _lines(node: yaml.Node, path: KeyPath, faults: list[Fault]) -> Iterator[tuple[KeyPath, int]]:
     """The line of every key and item; a key that stands twice is a fault, since YAML would let the last one win unseen."""
     yield path, node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
@@ -133,7 +148,7 @@ def _lines(node: yaml.Node, path: _Path, faults: list[Fault]) -> Iterator[tuple[
         for key, value in node.value:
             below, line = (*path, key.value), key.start_mark.line + 1
             if key.value in seen:
-                where = f"line {line}, {_path_text(below)}"
+                where = f"line {line}, {path_text(below)}"
                 faults.append(
                     Fault("settings", where, f"the key stands on line {seen[key.value]} too", "remove one of them")
                 )
@@ -146,7 +161,7 @@ def _lines(node: yaml.Node, path: _Path, faults: list[Fault]) -> Iterator[tuple[
 
 
 def _expand(
-    value: Any, environ: Mapping[str, str], path: _Path, lines: Mapping[_Path, int], faults: list[Fault]
+    value: Any, environ: Mapping[str, str], path: KeyPath, lines: Mapping[KeyPath, int], faults: list[Fault]
 ) -> Any:
     if isinstance(value, dict):
         return {key: _expand(item, environ, (*path, key), lines, faults) for key, item in value.items()}
@@ -154,7 +169,7 @@ def _expand(
         return [_expand(item, environ, (*path, index), lines, faults) for index, item in enumerate(value)]
     if not isinstance(value, str):
         return value
-    for match in _VARIABLE.finditer(value):
+    for match in REFERENCE.finditer(value):
         name, default = match["name"], match["default"]
         if name in WINDOW_VARIABLES:  # it would be filled in before the run has any
             problem = f"${{{name}}} is not there yet when the braces are filled in"
@@ -163,100 +178,10 @@ def _expand(
         elif name not in environ and default is None:
             remedy = f"set {name}, or write ${{{name}:-a default}}"
             faults.append(Fault("settings", _where(path, lines), f"the environment has no {name}", remedy))
-    return value if _LATE & {*path} else _filled(value, environ)
+    return value if _LATE & {*path} else filled(value, environ)
 
 
-def filled(value: Any, environ: Mapping[str, str]) -> Any:
-    """A setting with its ``${NAME}`` taken from ``environ``; what has neither a value nor a default is empty.
-
-    Catalogs and runners are filled in where they are opened: their secrets must not stand in a serialised DAG.
-    """
-    if isinstance(value, Mapping):
-        return {key: filled(item, environ) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [filled(item, environ) for item in value]
-    return _filled(value, environ) if isinstance(value, str) else value
-
-
-def _filled(text: str, environ: Mapping[str, str]) -> str:
-    return _VARIABLE.sub(lambda match: environ.get(match["name"], match["default"] or ""), text)
-
-
-def place_of(text: str, path: tuple[str | int, ...]) -> str:
-    """Where a key of a settings file stands, such as ``line 7, catalog.root``; the file must be readable."""
-    node = yaml.compose(text, Loader=_PlainYaml)
-    return _where(path, dict(_lines(node, (), [])) if node is not None else {})
-
-
-def _where(path: _Path, lines: Mapping[_Path, int]) -> str:
+def _where(path: KeyPath, lines: Mapping[KeyPath, int]) -> str:
     line = next((lines[path[:length]] for length in range(len(path), -1, -1) if path[:length] in lines), None)
-    key = _path_text(path)
+    key = path_text(path)
     return ", ".join(part for part in (f"line {line}" if line else "", key) if part)
-
-
-def _path_text(path: _Path) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
-
-
-def _fault(model: type[BaseModel], detail: Any, lines: Mapping[_Path, int]) -> Fault:
-    path: _Path = tuple(part for part in detail["loc"] if part != "[key]")  # how pydantic names a bad key itself
-    where = _where(path, lines)
-    if detail["type"] == "extra_forbidden":
-        allowed = sorted(_model_at(model, path[:-1]).model_fields)
-        near = get_close_matches(str(path[-1]), allowed, n=1)
-        hint = f"did you mean {near[0]}? A" if near else "a"
-        return Fault("settings", where, f"unknown key {path[-1]!r}", f"{hint}llowed are {', '.join(allowed)}")
-    if detail["type"] == "missing":
-        return Fault("settings", where, f"the key {path[-1]!r} is missing", f"add {path[-1]}")
-    if detail["type"] == "invalid_key":
-        return Fault("settings", where, f"the key {path[-1]!r} is no text", "write a key by its name")
-    is_secret = "env" in path  # passwords stand there, and messages end up in logs
-    shown = "an empty value" if detail["input"] is None else "this value" if is_secret else repr(detail["input"])
-    return Fault("settings", where, f"{shown[:200]} is not allowed", _remedy(detail))
-
-
-def _remedy(detail: Any) -> str:
-    """What may stand there instead, in words."""
-    kind, limits = detail["type"], detail.get("ctx", {})
-    if kind in _REMEDIES:
-        return _REMEDIES[kind].format(**limits)
-    text = str(detail["msg"]).removeprefix("Value error, ")
-    return text[:1].lower() + text[1:]
-
-
-_REMEDIES = {
-    "bool_type": "write true or false",
-    "bool_parsing": "write true or false",
-    "int_type": "write a whole number",
-    "int_parsing": "write a whole number",
-    "int_from_float": "write a whole number",
-    "greater_than_equal": "write {ge} or more",
-    "greater_than": "write more than {gt}",
-    "less_than_equal": "write {le} or less",
-    "enum": "write {expected}",
-    "string_type": "write text, in quotes where it looks like a number",
-    "string_pattern_mismatch": "write a dotted path such as package.module.function",
-    "model_type": "write keys and values below it",
-    "model_attributes_type": "write keys and values below it",
-    "dict_type": "write keys and values below it",
-    "tuple_type": "write a list",
-}
-
-
-def _model_at(model: type[BaseModel], path: _Path) -> type[BaseModel]:
-    for part in path:
-        if isinstance(part, int):
-            continue
-        field = model.model_fields.get(part)
-        below = None if field is None else next(_models_in(field.annotation), None)
-        if below is None:
-            return model
-        model = below
-    return model
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from airflow_chronon.engine.local.computation import refused
 from airflow_chronon.engine.local.feature_documents import FeatureBootstrapPart, FeatureJoin
 from airflow_chronon.engine.local.features import VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.inputs import Inputs
 from airflow_chronon.engine.local.join_left import END, LeftRows
 from airflow_chronon.engine.local.join_part import PartTable
-from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.local.sources import Reading, SourceReader, SourceRows, check_query
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.sql.parquet import identifier
@@ -58,11 +58,7 @@ class BootstrapRows:
         rows = SourceRows(
             self.inputs[self.field][0], self.part.query, self.field, Reading.CLOSED, columns, reach=0, step=left.step
         )
-        ends = [
-            row[0]
-            for row in reader.connection.execute(f"SELECT DISTINCT {identifier(END)} FROM {left.name}").fetchall()
-        ]
-        bound = reader.bind(rows, sorted(ends))
+        bound = reader.bind(rows, left.ends(reader.connection))
         kept = [name for name in features if name in bound.columns]
         missing = [key for key in self.keys if key not in bound.columns]
         if missing:

@@ -1,19 +1,21 @@
-"""What the embedded engine can compute, one module per kind of conf, behind one small protocol."""
+"""The protocol of the embedded engine: what a job computes or does, what it works with, and how it is refused."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.engine.protocol import JobRequest, Log
-from airflow_chronon.storage.files import LocalStorage
+from airflow_chronon.errors import Fault, JobRefused
 
 if TYPE_CHECKING:
     import duckdb
 
 #: The table, temporary and in the connection, that a computation leaves its rows in.
 RESULT = '"chronon result"'
+ON_SPARK = "run this conf with the command runner"
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Session:
     """What a computation works with."""
 
     connection: duckdb.DuckDBPyConnection
-    storage: LocalStorage  #: the warehouse
+    root: Path  #: the warehouse: the root folder of the tables
     catalog: FilesystemCatalog  #: the same warehouse, for what has landed
     log: Log
 
@@ -56,3 +58,8 @@ class Action(Protocol):
 
     def perform(self, job: JobRequest, session: Session) -> None:
         """Do it, whole or not at all. Raises :class:`airflow_chronon.errors.JobRefused` with nothing done."""
+
+
+def refused(job: JobRequest, field: str, reason: str, remedy: str = ON_SPARK, *, rule: str = "runner") -> JobRefused:
+    """The error for a job that the embedded engine cannot do, to be raised before any work."""
+    return JobRefused(Fault(rule, field, reason, remedy), conf=job.conf)

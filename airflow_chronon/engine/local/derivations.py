@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from airflow_chronon.engine.local.computation import refused
 from airflow_chronon.engine.local.feature_documents import Derivation
-from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.sql.parquet import identifier
 from airflow_chronon.sql.spark import UnreadableSql, read_query

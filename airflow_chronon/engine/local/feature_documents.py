@@ -23,13 +23,18 @@ from airflow_chronon.core.confs.documents import (
     Source,
     Window,
 )
-from airflow_chronon.engine.local.refusals import refused
+from airflow_chronon.engine.local.computation import refused
 from airflow_chronon.engine.protocol import JobRequest
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-
-_ATTRIBUTES = {"joinSource": "join_source", "modelTransforms": "model_transforms"}
+#: The kinds of sources as confs spell them, and as attributes.
+_KINDS = {
+    "events": "events",
+    "entities": "entities",
+    "joinSource": "join_source",
+    "modelTransforms": "model_transforms",
+}
 
 
 class Operation(IntEnum):
@@ -59,6 +64,8 @@ class Operation(IntEnum):
 
 
 class FeatureQuery(Query):
+    """What a source selects: columns, filters, and the columns of time and of mutations."""
+
     selects: dict[str, str] | None = None
     wheres: tuple[str, ...] | None = None
     time_column: str | None = None
@@ -94,7 +101,7 @@ class FeatureSource(Source):
     @property
     def kind(self) -> str:
         """The field of the conf that holds it."""
-        return next(name for name in ("events", "entities", "joinSource", "modelTransforms") if self._has(name))
+        return next(name for name, attribute in _KINDS.items() if getattr(self, attribute) is not None)
 
     @property
     def is_entities(self) -> bool:
@@ -104,14 +111,10 @@ class FeatureSource(Source):
             return left.entities is not None
         return self.entities is not None
 
-    def _has(self, name: str) -> bool:
-        return (
-            getattr(self, {"joinSource": "join_source", "modelTransforms": "model_transforms"}.get(name, name))
-            is not None
-        )
-
 
 class FeatureAggregation(Aggregation):
+    """One operation over a column, in each of its windows and buckets."""
+
     input_column: str
     operation: Operation = Operation.LAST
     arg_map: dict[str, str] = Field(default_factory=dict)
@@ -120,6 +123,8 @@ class FeatureAggregation(Aggregation):
 
 
 class Derivation(BaseModel):
+    """An output column that is an SQL expression over computed ones; ``*`` keeps all of them."""
+
     name: str
     expression: str
 
@@ -133,6 +138,8 @@ class FeatureGroupBy(GroupBy):
 
 
 class FeatureJoinPart(JoinPart):
+    """A GroupBy within a Join, with its prefix and the left's names of its keys."""
+
     group_by: FeatureGroupBy
     prefix: str | None = None
     key_mapping: dict[str, str] | None = None
@@ -145,6 +152,8 @@ class FeatureJoinPart(JoinPart):
 
 
 class FeatureBootstrapPart(BootstrapPart):
+    """A table that already holds features of a Join."""
+
     query: FeatureQuery = Field(default_factory=FeatureQuery)
     key_columns: tuple[str, ...] | None = None
 

@@ -12,7 +12,7 @@ from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.sources import read_dependencies
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.waits.dependencies import TableDependency
-from airflow_chronon.engine.local.refusals import refused
+from airflow_chronon.engine.local.computation import refused
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import ChrononError, JobRefused, Rejected
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey
+from airflow_chronon.engine.local.computation import refused
 from airflow_chronon.engine.local.feature_documents import FeatureJoin
 from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.inputs import Inputs
-from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.local.sources import Reading, SourceReader, SourceRows, check_query
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.sql.parquet import identifier, literal
+
+if TYPE_CHECKING:
+    import duckdb
 
 #: Columns of the stored left: the end of a row's partition in milliseconds, its label, its time.
 END, LABEL, AT = "chronon end", "chronon label", "chronon at"
@@ -27,6 +31,17 @@ class LeftRows:
     types: dict[str, str]
     is_entities: bool
     step: int  #: milliseconds of the Join's partitions
+
+    def ends(self, connection: duckdb.DuckDBPyConnection) -> list[int]:
+        """The ends (milliseconds) of the partitions that the rows belong to, in order."""
+        query = f"SELECT DISTINCT {identifier(END)} FROM {self.name} ORDER BY 1"
+        return [row[0] for row in connection.execute(query).fetchall()]
+
+    def snapshot_ends(self, grid: PartitionGrid, connection: duckdb.DuckDBPyConnection) -> list[int]:
+        """The ends (milliseconds) of the snapshots on ``grid`` that the rows are bound to, in order."""
+        end = self.snapshot_end(grid, "l")
+        query = f"SELECT DISTINCT {end} FROM {self.name} AS l WHERE {end} IS NOT NULL ORDER BY 1"
+        return [row[0] for row in connection.execute(query).fetchall()]
 
     def snapshot_end(self, grid: PartitionGrid, alias: str) -> str:
         """SQL: the end (milliseconds) of the newest snapshot on ``grid`` at or before a row's time, of those that had

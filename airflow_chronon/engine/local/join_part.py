@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.engine.local.computation import refused
 from airflow_chronon.engine.local.derivations import Derivations
 from airflow_chronon.engine.local.feature_documents import FeatureJoin, FeatureJoinPart
 from airflow_chronon.engine.local.features import VALID_FROM, VALID_TO
@@ -15,7 +16,6 @@ from airflow_chronon.engine.local.group_by_rows import GroupByRows
 from airflow_chronon.engine.local.inputs import Inputs
 from airflow_chronon.engine.local.join_left import AT, END, LeftRows
 from airflow_chronon.engine.local.operations import ValueKind
-from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.local.snapshot import Snapshots
 from airflow_chronon.engine.local.sources import SourceReader
 from airflow_chronon.engine.local.temporal_entities import TemporalEntities
@@ -87,10 +87,7 @@ class JoinPartRows:
     def _snapshots(self, left: LeftRows, reader: SourceReader) -> PartTable:
         grid, keys = self._grid, self.rows.keys
         bound_to = left.snapshot_end(grid, "l")
-        found = reader.connection.execute(
-            f"SELECT DISTINCT {bound_to} FROM {left.name} AS l WHERE {bound_to} IS NOT NULL ORDER BY 1"
-        ).fetchall()
-        ends = [row[0] // 1000 for row in found]
+        ends = [end // 1000 for end in left.snapshot_ends(grid, reader.connection)]
         snapshots = Snapshots.bind(self.rows, reader, ends)
         self._check_types(left, snapshots.rows.types)
         name = identifier(reader.fresh_name())
@@ -129,11 +126,7 @@ class JoinPartRows:
     def _events(self, left: LeftRows, reader: SourceReader) -> PartTable:
         """Point in time: for a row at ``t`` the events in ``[t - window, t)``, from partitions that had closed."""
         of = self.rows
-        ends = [
-            row[0]
-            for row in reader.connection.execute(f"SELECT DISTINCT {identifier(END)} FROM {left.name}").fetchall()
-        ]
-        bound = of.read(reader, of.temporal_sources(step=left.step), sorted(ends))
+        bound = of.read(reader, of.temporal_sources(step=left.step), left.ends(reader.connection))
         self._check_types(left, bound.types)
         moments = self._moments(left, reader)
         keys = [f"m.{identifier(key)} = rows.{identifier(key)}" for key in of.keys]

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_chronon.core.partitions.labels import PartitionKey, escape_label
-from airflow_chronon.engine.local.computation import Session
+from airflow_chronon.engine.local.computation import Session, refused
 from airflow_chronon.engine.local.publish import PART
-from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobFailed
-from airflow_chronon.sql.parquet import literal
+from airflow_chronon.sql.parquet import literal, unglobbed
 
 _WAIT_SECONDS = 60
 _BATCH = 10_000
@@ -81,11 +80,13 @@ class UploadToKv:
         """Raises :class:`airflow_chronon.errors.JobRefused` when the partition is not there."""
         assert job.window is not None, "a run without a window never gets here"
         label = job.partitions[-1]
-        path = session.storage.root / job.table / f"{job.spec.column}={escape_label(label)}" / PART
+        path = session.root / job.table / f"{job.spec.column}={escape_label(label)}" / PART
         if not path.exists():
             remedy = "let the upload write it first"
             raise refused(job, "", f"{job.table} has no partition {job.spec.column}={label}", remedy, rule="C11")
-        query = f"SELECT key_json, value_json FROM read_parquet({literal(str(path))}, hive_partitioning = false)"
+        query = (
+            f"SELECT key_json, value_json FROM read_parquet({literal(unglobbed(str(path)))}, hive_partitioning = false)"
+        )
         rows = _fetched(session, query)
         try:
             newer = self.store.put(

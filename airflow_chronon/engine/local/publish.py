@@ -18,7 +18,8 @@ from uuid import uuid4
 
 from airflow_chronon.core.partitions.labels import PartitionKey, escape_label
 from airflow_chronon.errors import CatalogError, Fault, JobRefused
-from airflow_chronon.sql.parquet import literal
+from airflow_chronon.sql.parquet import literal, unglobbed
+from airflow_chronon.storage.files import flush
 from airflow_chronon.storage.layout import SUCCESS_FILE, is_data_file, is_hidden
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class TableWriter:
 
         query = "SELECT count(*) FROM parquet_kv_metadata(?) WHERE decode(key) = ?"
         try:
-            found = connection.execute(query, [str(path), WRITER_KEY]).fetchone()
+            found = connection.execute(query, [unglobbed(str(path)), WRITER_KEY]).fetchone()
         except Error:
             return False  # broken, or no Parquet: whoever put it there should look at it
         return bool(found and found[0])
@@ -109,7 +110,7 @@ class TableWriter:
         path = self._staging / f"part-{index}.parquet"
         writer = f"KV_METADATA {{{literal(WRITER_KEY)}: {literal(self.conf)}}}"
         connection.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet, {writer})")
-        _flush(path)
+        flush(path)
         return path
 
     def publish(self, written: Path, label: PartitionKey) -> None:
@@ -118,8 +119,8 @@ class TableWriter:
         partition.mkdir(exist_ok=True)
         os.replace(written, partition / PART)
         (partition / SUCCESS_FILE).touch()
-        _flush(partition)
-        _flush(self.folder)
+        flush(partition)
+        flush(self.folder)
 
 
 def _remove(folder: Path) -> None:
@@ -143,11 +144,3 @@ def _data_below(folder: Path) -> Iterator[Path]:
             data = True
         if data:
             yield path
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

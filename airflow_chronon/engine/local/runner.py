@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.engine.local.computation import Action, Computation, Output, Session
+from airflow_chronon.engine.local.computation import ON_SPARK, Action, Computation, Output, Session
 from airflow_chronon.engine.local.group_by import GroupByBackfill, GroupByUpload
 from airflow_chronon.engine.local.join import JoinBackfill
 from airflow_chronon.engine.local.kv import KeyValueStore, MetadataUpload, UploadToKv
 from airflow_chronon.engine.local.publish import TableWriter
-from airflow_chronon.engine.local.refusals import ON_SPARK
 from airflow_chronon.engine.local.result import Result
 from airflow_chronon.engine.local.staging_query import StagingQueryComputation
 from airflow_chronon.engine.protocol import JobRequest, Log, NothingToWrite
 from airflow_chronon.errors import CatalogError, Fault, JobFailed, JobRefused
 from airflow_chronon.extras import optional
 from airflow_chronon.sql.parquet import connect, literal
-from airflow_chronon.storage.files import LocalStorage, check_table_name
+from airflow_chronon.storage.tables import check_table_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -134,8 +133,8 @@ class LocalRunner:
     ) -> None:
         import duckdb
 
-        storage = LocalStorage(Path(self.warehouse).expanduser().absolute())
-        session = Session(connection, storage, FilesystemCatalog(str(storage.root)), log)
+        root = Path(self.warehouse).expanduser().absolute()
+        session = Session(connection, root, FilesystemCatalog(str(root)), log)
         try:
             if isinstance(work, Action):
                 work.perform(job, session)
@@ -144,7 +143,7 @@ class LocalRunner:
         except duckdb.Error as error:
             raise self._failed(job, error, "correct the query, or give the runner more memory or disk") from error
         except OSError as error:
-            text = f"cannot write {error.filename or storage.root / job.table}: {error.strerror or error}"
+            text = f"cannot write {error.filename or root / job.table}: {error.strerror or error}"
             raise JobFailed(
                 Fault("runner", "", text, "free some space, or give this process the right to write there"),
                 conf=job.conf,
@@ -154,7 +153,7 @@ class LocalRunner:
 
     def _compute(self, job: JobRequest, computation: Computation, session: Session) -> None:
         computation.prepare(job, session)
-        root, connection = session.storage.root, session.connection
+        root, connection = session.root, session.connection
         outputs = computation.outputs(job)
         writers = [TableWriter(root / check_table_name(output.table), job.spec.column, job.conf) for output in outputs]
         for writer in writers:

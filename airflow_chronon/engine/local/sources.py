@@ -17,14 +17,13 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.describe.format import span
 from airflow_chronon.core.partitions.labels import IllegalLabel
 from airflow_chronon.core.waits.dependencies import TableDependency
-from airflow_chronon.engine.local.computation import Session
+from airflow_chronon.engine.local.computation import Session, refused
 from airflow_chronon.engine.local.feature_documents import FeatureQuery
 from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
-from airflow_chronon.engine.local.refusals import refused
 from airflow_chronon.engine.protocol import JobRequest
-from airflow_chronon.sql.parquet import identifier, literal
+from airflow_chronon.sql.parquet import UnknownTable, data_files, identifier, literal, scan
 from airflow_chronon.sql.spark import UnreadableSql, read_query
-from airflow_chronon.storage.layout import is_data_file, partition_of
+from airflow_chronon.storage.layout import partition_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -106,7 +105,7 @@ class SourceReader:
 
     def bind(self, rows: SourceRows, moments: Sequence[int]) -> BoundRows:
         """The rows that any of the moments (milliseconds) reads. Raises :class:`JobRefused` for a missing table, a
-        column that is not there, a time that is no whole number, or labels that are not the grid's."""
+        column that is not there, a time that is not a whole number, or labels that are not the grid's."""
         files = self.fresh_name()
         self._view(files, rows, moments)
         name = self.fresh_name()
@@ -114,9 +113,12 @@ class SourceReader:
         return self._described(rows, name)
 
     def unite(self, parts: Sequence[BoundRows], *, materialise: bool) -> BoundRows:
-        """Several sources as one relation; ``materialise`` when it will be read more than once."""
+        """Several sources as one relation, their own columns (time, validity, extra ones) included.
+
+        ``materialise`` when it will be read more than once.
+        """
         columns = parts[0].columns
-        listed = ", ".join(map(identifier, (*columns, *_own(parts[0]))))
+        listed = ", ".join(map(identifier, dict.fromkeys((*columns, *parts[0].types))))
         query = " UNION ALL ".join(f"SELECT {listed} FROM {part.name}" for part in parts)
         name = self.fresh_name()
         kind = "TABLE" if materialise else "VIEW"
@@ -164,7 +166,7 @@ class SourceReader:
         """The files that the moments need, with the two instants of each row."""
         table, spec = rows.table.table, rows.table.spec
         paths = self._paths(rows)
-        root = f"{self._session.storage.root}/{table}"
+        root = f"{self._session.root}/{table}"
         if spec is None:
             stamps = self._time_partitioned(rows)
             files = [f"{root}/{path}" for path, _ in paths]
@@ -181,13 +183,9 @@ class SourceReader:
                 f"AS {identifier(column)}"
                 for place, column in enumerate((VALID_FROM, VALID_TO, CLOSES))
             )
-        by_name = str(self._by_name).lower()
-        listed = ", ".join(literal(_unglobbed(path)) for path in files)
-        options = f"hive_partitioning = true, hive_types_autocast = false, union_by_name = {by_name}"
-        scan = f"read_parquet([{listed}], {options})"
-        where = f" WHERE {identifier(VALID_FROM)} IS NOT NULL"
+        stamped = f"SELECT *, {stamps} FROM {scan(files, by_name=self._by_name)}"
         self._session.connection.execute(
-            f'CREATE VIEW "main".{identifier(name)} AS SELECT * FROM (SELECT *, {stamps} FROM {scan}){where}'
+            f'CREATE VIEW "main".{identifier(name)} AS SELECT * FROM ({stamped}) WHERE {identifier(VALID_FROM)} IS NOT NULL'
         )
 
     def _time_partitioned(self, rows: SourceRows) -> str:
@@ -208,12 +206,10 @@ class SourceReader:
     def _paths(self, rows: SourceRows) -> list[tuple[str, str]]:
         """Every data file of the table with its label, the newest label first."""
         table, column = rows.table.table, rows.table.column
-        found = self._session.storage.paths(table)
-        files = [path for path in found or () if is_data_file(path.rpartition("/")[2])]
-        if not files:
-            problem = f"the table {table} is not there" if found is None else f"the table {table} has no data files"
-            remedy = f"let its producer write it to {self._session.storage.root / table}, or correct the name"
-            raise refused(self._job, rows.field, problem, remedy, rule="sql")
+        try:
+            files = data_files(self._session.root, table)
+        except UnknownTable as error:
+            raise refused(self._job, rows.field, error.fault.message, error.fault.remedy, rule="sql") from error
         if rows.table.spec is None:
             return [(path, "") for path in sorted(files, reverse=True)]
         labelled = []
@@ -265,9 +261,7 @@ class SourceReader:
         try:
             start = spec.start_of(label)
         except IllegalLabel as error:
-            problem = (
-                f"{rows.table.table} holds a partition that is none of its grid {spec.grid}: {error.fault.message}"
-            )
+            problem = f"{rows.table.table} holds a partition that is not on its grid {spec.grid}: {error.fault.message}"
             remedy = "declare the table's partition_interval, partition_offset and partition_format"
             raise refused(self._job, rows.field, problem, remedy, rule="C7") from error
         end = start + spec.grid.interval
@@ -276,13 +270,5 @@ class SourceReader:
         return rows.validity(start, end)
 
 
-def _own(rows: BoundRows) -> tuple[str, ...]:
-    return tuple(name for name in (TIME, VALID_FROM, VALID_TO) if name in rows.types and name not in rows.columns)
-
-
 def _spark(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _unglobbed(path: str) -> str:
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in path)

@@ -6,15 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from airflow_chronon.core.partitions.labels import IllegalLabel
-from airflow_chronon.engine.local.computation import RESULT, Output, Session
+from airflow_chronon.engine.local.computation import ON_SPARK, RESULT, Output, Session, refused
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.engine.templates import IllegalTemplate, render_query
-from airflow_chronon.errors import Fault, JobRefused
-from airflow_chronon.sql.parquet import ParquetViews, UnknownTable, identifier
+from airflow_chronon.errors import JobRefused
+from airflow_chronon.sql.parquet import ParquetViews, UnknownTable, identifier, tried_by_name
 from airflow_chronon.sql.spark import SparkQuery, TableName, UnreadableSql, read_query, read_view
 
 _ENGINES = {0: "SPARK", 1: "BIGQUERY", 2: "SNOWFLAKE"}
-_ON_SPARK = "run this conf with the command runner"
 _WORDS = re.compile(r"\s*((?:[A-Za-z]+\s+){0,2}[A-Za-z]+)")
 
 
@@ -35,7 +34,7 @@ class StagingQueryComputation:
         engine = document.get("engineType")
         if engine not in (None, 0):
             name = _ENGINES.get(engine, str(engine))
-            raise _refused(job, "engineType", f"the embedded engine does not run queries for {name}", _ON_SPARK)
+            raise refused(job, "engineType", f"the embedded engine does not run queries for {name}")
         self._views = self._read_setups(job)
         names = frozenset(name.casefold() for name, _ in self._views)
 
@@ -56,22 +55,13 @@ class StagingQueryComputation:
 
     def compute(self, job: JobRequest, session: Session) -> None:
         """Run the query. Files of one table that differ in their columns are united in a second try."""
-        import duckdb
 
-        try:
-            self._run(session)
-        except duckdb.Error as first:
-            # Uniting columns opens every footer of every table, so it waits until a query needs it: a column that the
-            # newest file lacks, or one that an older file lacks (DuckDB's majors raise different errors for that).
-            if not isinstance(first, duckdb.BinderException) and "union_by_name" not in str(first):
-                raise
-            try:
+        def attempt(by_name: bool) -> None:
+            if by_name:  # otherwise bound already
                 self._bind(session, by_name=True)
-                self._run(session)
-            except duckdb.InterruptException:
-                raise
-            except duckdb.Error:
-                raise first from None
+            self._run(session)
+
+        tried_by_name(attempt)
 
     def _run(self, session: Session) -> None:
         assert self._query is not None, "prepare() comes first"
@@ -85,7 +75,7 @@ class StagingQueryComputation:
         assert self._query is not None
         queries = [query for _, query in self._views] + [self._query]
         tables: list[TableName] = [table for query in queries for table in query.tables]
-        ParquetViews(session.storage).bind(session.connection, tables, by_name=by_name)
+        ParquetViews(session.root).bind(session.connection, tables, by_name=by_name)
         for name, query in self._views:
             session.connection.execute(f'CREATE OR REPLACE VIEW "main".{identifier(name)} AS {query.duckdb}')
 
@@ -101,10 +91,6 @@ class StagingQueryComputation:
                 words = _WORDS.match(str(statement))
                 shown = re.sub(r"\s+", " ", words[1]).upper() if words else repr(statement)
                 message = f"the embedded engine cannot carry out the setup {shown} ({str(statement).strip()!r})"
-                raise _refused(job, place, message, f"remove it, write it as CREATE TEMPORARY VIEW, or {_ON_SPARK}")
+                raise refused(job, place, message, f"remove it, write it as CREATE TEMPORARY VIEW, or {ON_SPARK}")
             views.append(view)
         return views
-
-
-def _refused(job: JobRequest, place: str, message: str, remedy: str) -> JobRefused:
-    return JobRefused(Fault("runner", place, message, remedy), conf=job.conf)

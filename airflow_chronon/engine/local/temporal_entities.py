@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from airflow_chronon.engine.local.computation import refused
 from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.group_by_rows import GroupByRows
-from airflow_chronon.engine.local.join_left import END, LeftRows
-from airflow_chronon.engine.local.refusals import refused
-from airflow_chronon.engine.local.sources import BoundRows, Reading, SourceReader, SourceRows
+from airflow_chronon.engine.local.join_left import LeftRows
+from airflow_chronon.engine.local.sources import Reading, SourceReader, SourceRows
 from airflow_chronon.sql.parquet import identifier
 
 _CHANGED, _REVERSED = "chronon changed", "chronon reversed"
@@ -27,15 +27,11 @@ class TemporalEntities:
         self._of = of
         grid = of.dependency(0).grid
         assert grid is not None, "a snapshot binding has its grid"
-        snapshot = left.snapshot_end(grid, "l")
-        ends = reader.connection.execute(
-            f"SELECT DISTINCT {snapshot} FROM {left.name} AS l WHERE {snapshot} IS NOT NULL ORDER BY 1"
-        ).fetchall()
-        closes = reader.connection.execute(f"SELECT DISTINCT {identifier(END)} FROM {left.name} ORDER BY 1").fetchall()
-        self.rows = of.read(reader, of.snapshot_sources(), [row[0] for row in ends])
+        closes = left.ends(reader.connection)
+        self.rows = of.read(reader, of.snapshot_sources(), left.snapshot_ends(grid, reader.connection))
         sources = [self._mutations(index, left) for index in range(len(of.group_by.sources))]
-        bound = [reader.bind(source, [row[0] for row in closes]) for source in sources]
-        self._changes = _united(reader, bound)
+        bound = [reader.bind(source, closes) for source in sources]
+        self._changes = reader.unite(bound, materialise=True)
 
     @staticmethod
     def check(of: GroupByRows) -> None:
@@ -106,12 +102,3 @@ class TemporalEntities:
             moment=f"rows.{identifier(moment)}",
         )
         return sql.query(rows)
-
-
-def _united(reader: SourceReader, parts: list[BoundRows]) -> BoundRows:
-    own = [name for name in (TIME, VALID_FROM, VALID_TO, _CHANGED, _REVERSED) if name in parts[0].types]
-    listed = ", ".join(map(identifier, dict.fromkeys((*parts[0].columns, *own))))
-    query = " UNION ALL ".join(f"SELECT {listed} FROM {part.name}" for part in parts)
-    name = identifier(reader.fresh_name())
-    reader.connection.execute(f"CREATE TEMPORARY TABLE {name} AS {query}")
-    return BoundRows(name, parts[0].columns, parts[0].types)

@@ -12,10 +12,10 @@ import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_chronon.conf_root.root import read_conf_root
-from airflow_chronon.core.describe.job_page import NOT_ACTIVE
+from airflow_chronon.core.describe.jobs import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.plan.manifest import OFF_TAG, DeployedManifest, manifest_of, plan_of_manifest
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder
 from tests.support.airflow_jobs import see, state_of, write_job
@@ -42,8 +42,8 @@ def plan(root: Path, key: str = "job/etl.hourly") -> JobPlan:
     return found
 
 
-def schedule(dag: Any) -> JobSchedule:
-    found: JobSchedule = dag.timetable._job
+def schedule(dag: Any) -> IntervalSchedule:
+    found: IntervalSchedule = dag.timetable._job
     return found
 
 
@@ -110,7 +110,7 @@ class TestArming:
     def test_a_task_that_starts_does_not_read_the_record_of_a_job_without_a_schedule(self, root, monkeypatch, mocker):
         write_job(root)
         asks_for(DAG_ID, monkeypatch)
-        opened = mocker.patch("airflow_chronon.dags.open_state")
+        opened = mocker.patch("airflow_chronon.deployment.open_state")
         assert set(build_dags(conf_root=root)) == {DAG_ID}
         opened.assert_not_called()
 

@@ -176,14 +176,14 @@ class TestBadConfs:
             root.staging_query(f"orders.{name}")
         import airflow_chronon.airflow.dags.conf as module
 
-        real = module.build_dag
+        real = module.build_conf_dag
 
         def surprised(plan, **more):
             if plan.dag_id.endswith("a__1"):
                 raise RuntimeError("boom")
             return real(plan, **more)
 
-        mocker.patch.object(module, "build_dag", surprised)
+        mocker.patch.object(module, "build_conf_dag", surprised)
         assert list(build_dags(conf_root=root.path)) == ["staging_query.orders.b__1"]
         assert "its DAG cannot be built: RuntimeError: boom" in import_errors(root)
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_chronon.airflow import config as deployment
+from airflow_chronon.airflow.config import bundle_of
 from airflow_chronon.airflow.operators.modes import ChrononOperator
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.confs.resolve import ConfPlan
@@ -17,8 +17,9 @@ from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of
 from airflow_chronon.core.plan.record import Retirement
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
+from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import StateFolder, open_state
 from tests.support.confs import at, plan_of, staging_query
 
@@ -46,9 +47,7 @@ def deploy(state: StateFolder, plan: ConfPlan) -> None:
 
 
 def state(root: Path) -> StateFolder:
-    return open_state(
-        str(root.parent / "home" / "chronon_state"), deployment=Deployment("main", deployment.DEFAULT_BUNDLE)
-    )
+    return open_state(str(root.parent / "home" / "chronon_state"), deployment=Deployment("main", DEFAULT_BUNDLE))
 
 
 def asks_for(dag_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +55,8 @@ def asks_for(dag_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airflow.sdk.get_parsing_context", lambda: SimpleNamespace(dag_id=dag_id))
 
 
-def schedule(dag: object) -> RunSchedule:
-    found: RunSchedule = dag.timetable._runs  # type: ignore[attr-defined]
+def schedule(dag: object) -> PartitionedSchedule:
+    found: PartitionedSchedule = dag.timetable._runs  # type: ignore[attr-defined]
     return found
 
 
@@ -74,7 +73,7 @@ def test_a_gone_conf_keeps_its_dag_but_fires_no_more(root: Path) -> None:
 def test_its_last_runs_keep_the_windows_that_they_had(root: Path) -> None:
     task = build_dags(conf_root=root)[GONE].get_task("backfill")
     assert isinstance(task, ChrononOperator)
-    assert task._plan.runs == plan_of(staging_query("t.gone__1", schedule="0 2 * * *")).runs
+    assert task._plan.schedule == plan_of(staging_query("t.gone__1", schedule="0 2 * * *")).schedule
 
 
 def test_a_task_that_starts_finds_its_dag_and_the_file_of_its_conf(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +87,7 @@ def test_a_task_that_starts_finds_its_dag_and_the_file_of_its_conf(root: Path, m
 
 def test_a_task_of_a_good_conf_asks_nothing_of_the_state_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asks_for(HERE, monkeypatch)
-    monkeypatch.setattr("airflow_chronon.dags.open_state", lambda *_, **__: pytest.fail("it was opened"))
+    monkeypatch.setattr("airflow_chronon.deployment.open_state", lambda *_, **__: pytest.fail("it was opened"))
     assert set(build_dags(conf_root=root)) == {HERE}
 
 
@@ -153,9 +152,9 @@ def test_the_bundle_of_a_file_is_found_by_its_place(tmp_path: Path, monkeypatch:
     ]
     monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST", json.dumps(bundles))
     monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH", str(tmp_path / "storage"))
-    assert deployment.bundle_of(str(tmp_path / "a" / "x.py")) == "here"
-    assert deployment.bundle_of(str(tmp_path / "storage" / "repo" / "versions" / "1" / "x.py")) == "repo"
-    assert deployment.bundle_of(str(tmp_path / "b" / "x.py")) == deployment.DEFAULT_BUNDLE
+    assert bundle_of(str(tmp_path / "a" / "x.py")) == "here"
+    assert bundle_of(str(tmp_path / "storage" / "repo" / "versions" / "1" / "x.py")) == "repo"
+    assert bundle_of(str(tmp_path / "b" / "x.py")) == DEFAULT_BUNDLE
 
 
 def test_the_file_that_another_branchs_last_job_reads_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C24
@@ -173,7 +172,7 @@ def test_the_file_that_another_branchs_last_job_reads_stays(root: Path, monkeypa
 @pytest.fixture
 def trial(root: Path) -> Path:
     """A branch beside the main one: its conf has a record, as the main one's has."""
-    path, owner = root.parent / "trial", Deployment("trial", deployment.DEFAULT_BUNDLE)
+    path, owner = root.parent / "trial", Deployment("trial", DEFAULT_BUNDLE)
     write(path, "own__1")
     (path / "chronon.yaml").write_text("branch: trial\n")
     plan = read_conf_root(path, environ={}).facts().confs["trial--staging_query.t.own__1"]

@@ -13,8 +13,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.dags import build_dags
-from tests.airflow.dags.test_jobs_loaded import plan
-from tests.support.airflow_jobs import context, see, state_of, write_job
+from tests.support.airflow_jobs import context, job_plan, see, state_of, write_job
 from tests.support.schedules import at
 
 DAG_ID = "job.etl.hourly"
@@ -43,7 +42,7 @@ def run(tmp_path: Path, seen: Path, clock, monkeypatch):
         schedule = document.pop("schedule", {"cron_expression": "0 * * * *"})
         runner = {"kind": "command", "argv": [sys.executable, "-c", SHOW, str(seen), *argv]}
         write_job(root, runner={**runner, **document.pop("runner", {})}, schedule=schedule, **document)
-        see(state_of(tmp_path / "home"), plan(root), now=at("2026-06-01T00:20:00Z"))
+        see(state_of(tmp_path / "home"), job_plan(root, DAG_ID), now=at("2026-06-01T00:20:00Z"))
         build_dags(conf_root=root)[DAG_ID].get_task("run").execute(given)
         arguments, environment = json.loads(seen.read_text())
         return arguments, environment
@@ -129,7 +128,7 @@ class TestRefusals:
             (context(start_time=NINE), "no end"),
             (context(logical_date=NINE), "without a window"),
             (context(start_time=TEN, end_time=NINE), "not after its start"),
-            (context(start_time="nine", end_time=TEN), "'nine' is no instant"),
+            (context(start_time="nine", end_time=TEN), "'nine' is not an instant"),
             (context("2026-06-01T08:30:00Z"), "Use 2026-06-01T08:00:00Z or 2026-06-01T09:00:00Z"),
             (context("2026-06-10T00:00:00Z"), "has not come"),
         ],

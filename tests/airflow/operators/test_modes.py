@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -131,13 +131,13 @@ class TestTheJob:
 
     def test_writes_the_interval_that_someone_gave(self, root, warehouse):
         # H7
-        days = (datetime(2026, 6, 1, tzinfo=timezone.utc), datetime(2026, 6, 3, tzinfo=timezone.utc))
+        days = (datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 3, tzinfo=UTC))
         task(root, "backfill").execute(context(interval=days))
         assert rows(warehouse, "2026-06-02") == 20
 
     def test_takes_its_key_and_not_a_logical_date_that_contradicts_it(self, root, warehouse):
         # the key wins
-        days = (datetime(2026, 6, 2, tzinfo=timezone.utc), datetime(2026, 6, 3, tzinfo=timezone.utc))
+        days = (datetime(2026, 6, 2, tzinfo=UTC), datetime(2026, 6, 3, tzinfo=UTC))
         task(root, "backfill").execute(context(KEY, interval=days))
         assert rows(warehouse, KEY) == 10
         assert not (warehouse / "shop.orders_daily__1" / "ds=2026-06-02").exists()
@@ -149,7 +149,7 @@ class TestTheJob:
         assert not (warehouse / "shop.orders_daily__1").exists()
 
     def test_of_a_bare_logical_date_too(self, root):
-        moment = datetime(2026, 6, 1, tzinfo=timezone.utc)
+        moment = datetime(2026, 6, 1, tzinfo=UTC)
         with pytest.raises(AirflowSkipException, match="no partition was asked for"):
             task(root, "backfill").execute(context(interval=(moment, moment)))
 

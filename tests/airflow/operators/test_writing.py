@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +13,7 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferred
 from pytest_mock import MockerFixture
 
-from airflow_chronon.airflow.dags.conf import build_dag
+from airflow_chronon.airflow.dags.plans import build_dag
 from airflow_chronon.airflow.operators.modes import ChrononOperator
 from airflow_chronon.airflow.operators.write_order import LEAVING_SECONDS, WriteOrder, WriteOrderTrigger
 from airflow_chronon.airflow_api.coverage import Ticket
@@ -31,17 +31,17 @@ from tests.support.confs import at, plan_of, staging_query
 PLAN = plan_of(staging_query("t.s.x__1", schedule="@never", interval="1h"))
 DAG = PLAN.dag_id
 KEY = "2026-06-01-03-00"
-STARTED = datetime(2026, 6, 2, tzinfo=timezone.utc)
+STARTED = datetime(2026, 6, 2, tzinfo=UTC)
 
 
 def work(plan: ConfPlan = PLAN) -> ChrononOperator:
-    task = build_dag(plan, conf_path="x", doc="").get_task("backfill")
+    task = build_dag(plan, path="x", doc="").get_task("backfill")
     assert isinstance(task, ChrononOperator)
     return task
 
 
 def take_turn(task: ChrononOperator, key: str = KEY) -> None:
-    window = PLAN.runs.partition(PLAN.spec.start_of(key))
+    window = PLAN.schedule.partition(PLAN.spec.start_of(key))
     context = {"run_id": "me", "ti": SimpleNamespace(start_date=STARTED)}
     task._take_turn(context, ModeRun(window.end, window))
 
@@ -90,7 +90,7 @@ def test_it_waits_without_a_worker_for_whoever_began_earlier(find: Any, state: s
     path, kwargs = trigger.serialize()
     assert path == "airflow_chronon.airflow.operators.write_order.WriteOrderTrigger"
     order = WriteOrder.from_json(kwargs["order"])
-    window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
+    window = PLAN.schedule.partition(PLAN.spec.start_of(KEY))
     assert order.ticket == Ticket(DAG, "backfill", "me", Mode.BACKFILL, window)
     assert order.to_json() == kwargs["order"]
 
@@ -109,8 +109,8 @@ def test_a_wait_looks_once_the_worker_has_had_the_time_to_say_that_it_waits(mock
     fake.before = done.append
     mocker.patch("airflow_chronon.airflow.operators.write_order.find_airflow", return_value=fake)
     mocker.patch("airflow_chronon.airflow.operators.write_order.asyncio.sleep", sleep)
-    window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
-    order = WriteOrder(Ticket(DAG, "backfill", "me", Mode.BACKFILL, window), PLAN.runs)
+    window = PLAN.schedule.partition(PLAN.spec.start_of(KEY))
+    order = WriteOrder(Ticket(DAG, "backfill", "me", Mode.BACKFILL, window), PLAN.schedule)
     assert asyncio.run(outcome()) == ["first"]
     assert done == [LEAVING_SECONDS, "tasks"]
     assert conf.getint("workers", "min_heartbeat_interval") < LEAVING_SECONDS
@@ -125,8 +125,8 @@ def test_a_run_made_before_a_change_of_schedule_is_waited_for_over_all_that_it_w
     ):
         fake.run_records.append(RunRecord(daily.dag_id, run_id, run_type, "running", key, window=made))
         fake.task_records.append(TaskRecord(daily.dag_id, run_id, "backfill", "running", 1, start))
-    ticket = Ticket(daily.dag_id, "backfill", "replay", Mode.BACKFILL, daily.runs.partition(at("2026-06-03")))
-    predecessors = WriteOrder(ticket, daily.runs).predecessors(fake)
+    ticket = Ticket(daily.dag_id, "backfill", "replay", Mode.BACKFILL, daily.schedule.partition(at("2026-06-03")))
+    predecessors = WriteOrder(ticket, daily.schedule).predecessors(fake)
     assert predecessors is not None
     assert [writer.run_id for writer in predecessors] == ["weekly"]
 
@@ -144,7 +144,7 @@ def test_it_does_not_wait_for_who_came_later_has_not_begun_or_has_ended(
 def test_two_that_start_together_agree_on_who_is_first_whatever_their_own_clocks_say(find: Any) -> None:
     # a task's own clock reads later than Airflow's, by as long as it took to tell Airflow of the start
     find.return_value = airflow_with(("other", "running", STARTED.timestamp() + 0.2))
-    window = PLAN.runs.partition(PLAN.spec.start_of(KEY))
+    window = PLAN.schedule.partition(PLAN.spec.start_of(KEY))
     late = SimpleNamespace(start_date=STARTED + timedelta(seconds=1))
     work()._take_turn({"run_id": "me", "ti": late}, ModeRun(window.end, window))
     with pytest.raises(TaskDeferred):

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -227,12 +227,12 @@ class TestAWait:
             pq.write_table(pa.table({"ts": list(moments)}), part)
             part.rename(part.with_name(name))
 
-        write("a.parquet", datetime(2026, 6, 1, 23, tzinfo=timezone.utc))
+        write("a.parquet", datetime(2026, 6, 1, 23, tzinfo=UTC))
 
         async def story() -> TriggerEvent:
             waiting = asyncio.create_task(outcome(wait_for(TableDependency("raw.clicks", "ts"))))
             await until(lambda: "the newest ts of raw.clicks is 2026-06-01T23:00:00Z" in caplog.text)
-            write("b.parquet", datetime(2026, 6, 2, tzinfo=timezone.utc))
+            write("b.parquet", datetime(2026, 6, 2, tzinfo=UTC))
             return await waiting
 
         assert isinstance(finish(story()), TaskSuccessEvent)
@@ -293,7 +293,7 @@ class TestItsDeadline:
     def test_ends_the_wait_as_it_is_told(self, wait_for, clock, on_timeout, kind, caplog):
         # prior art 27
         trigger = wait_for(on_timeout=on_timeout)
-        deadline = datetime.fromtimestamp(clock.instant, timezone.utc)
+        deadline = datetime.fromtimestamp(clock.instant, UTC)
         trigger.timeout_after = deadline + timedelta(seconds=BACKSTOP_SECONDS)
         assert isinstance(finish(outcome(trigger)), kind)
         assert "time is up" in caplog.text
@@ -302,7 +302,7 @@ class TestItsDeadline:
     def test_lies_before_the_end_that_airflow_makes_itself(self, wait_for, clock):
         async def story() -> None:
             trigger = wait_for()
-            trigger.timeout_after = datetime.fromtimestamp(clock.instant + BACKSTOP_SECONDS + 1, timezone.utc)
+            trigger.timeout_after = datetime.fromtimestamp(clock.instant + BACKSTOP_SECONDS + 1, UTC)
             waiting = asyncio.create_task(outcome(trigger))
             await asyncio.sleep(0.1)
             assert not waiting.done()
@@ -312,7 +312,7 @@ class TestItsDeadline:
         finish(story())
 
     def test_does_not_begin_anew_with_a_new_triggerer(self, wait_for, clock):
-        deadline = datetime.fromtimestamp(clock.instant + BACKSTOP_SECONDS + 5, timezone.utc)
+        deadline = datetime.fromtimestamp(clock.instant + BACKSTOP_SECONDS + 5, UTC)
         first = wait_for()
         _, kwargs = first.serialize()
         clock.instant += 5  # the first triggerer died meanwhile
@@ -323,7 +323,7 @@ class TestItsDeadline:
     def test_is_no_matter_when_the_label_is_there_at_last(self, wait_for, land, clock):
         land(f"raw.orders/ds={KEY}")
         trigger = wait_for()
-        trigger.timeout_after = datetime.fromtimestamp(clock.instant, timezone.utc)
+        trigger.timeout_after = datetime.fromtimestamp(clock.instant, UTC)
         assert isinstance(finish(outcome(trigger)), TaskSuccessEvent)
 
 

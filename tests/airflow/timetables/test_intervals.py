@@ -5,37 +5,30 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-import pendulum
 import pytest
 from airflow.exceptions import InvalidPartitionKeyError
-from airflow.timetables.base import DagRunInfo, TimeRestriction
+from airflow.timetables.base import DagRunInfo
 from airflow.utils.types import DagRunType
 from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
 from airflow_chronon.core.calendar.cron import Cron
-from airflow_chronon.core.calendar.instants import HOUR, MINUTE, to_datetime
-from airflow_chronon.core.schedules.intervals import JobSchedule
-from tests.support.airflow_jobs import job_schedule
+from airflow_chronon.core.calendar.instants import HOUR, MINUTE
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from tests.support.airflow_jobs import ANY_TIME, job_schedule, moment
 from tests.support.schedules import T0, at
-
-ANY_TIME = TimeRestriction(None, None, True)
-
-
-def moment(text: str) -> pendulum.DateTime:
-    return pendulum.instance(to_datetime(at(text)))
 
 
 def info(fire: str, logical_date: str) -> DagRunInfo:
     return DagRunInfo(moment(fire), None, moment(logical_date), logical_date)
 
 
-def next_info(schedule: JobSchedule, last: DagRunInfo | None = None) -> DagRunInfo | None:
+def next_info(schedule: IntervalSchedule, last: DagRunInfo | None = None) -> DagRunInfo | None:
     return JobTimetable(schedule).next_dagrun_info_v2(last_dagrun_info=last, restriction=ANY_TIME)
 
 
-def next_key(schedule: JobSchedule, last: DagRunInfo | None = None) -> str | None:
+def next_key(schedule: IntervalSchedule, last: DagRunInfo | None = None) -> str | None:
     following = next_info(schedule, last)
     return following and following.partition_key
 
@@ -84,7 +77,7 @@ class TestTheNextRun:
 
     def test_a_job_that_is_off_never_fires(self, clock):
         clock.instant = at("2026-06-01T10:20:00Z")
-        assert next_info(JobSchedule(job_schedule().cron, enabled=False, active_since=0)) is None
+        assert next_info(IntervalSchedule(job_schedule().cron, enabled=False, active_since=0)) is None
 
     def test_after_an_outage_without_catch_up_the_newest_comes(self, clock):
         # H8: six hours without a scheduler
@@ -195,7 +188,7 @@ class TestKeys:
         [
             ("2026-06-01T08:30:00Z", "Use 2026-06-01T08:00:00Z or 2026-06-01T09:00:00Z"),
             ("2026-06-01T08:00", "Write 2026-06-01T08:00:00Z"),
-            ("yesterday", "no logical date"),
+            ("yesterday", "not a logical date"),
             ("2026-06-01T10:00:00Z", "has not come"),
         ],
     )

@@ -10,9 +10,8 @@ from airflow.models.log import Log
 
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
 from airflow_chronon.core.calendar.instants import HOUR, to_datetime
-from airflow_chronon.core.schedules.intervals import JobSchedule
-from tests.airflow.timetables.test_intervals import ANY_TIME, moment
-from tests.support.airflow_jobs import job_schedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from tests.support.airflow_jobs import ANY_TIME, job_schedule, moment
 from tests.support.schedules import at
 
 
@@ -55,7 +54,7 @@ class TestPauses:
         session.refresh(run)
         return run
 
-    def planned(self, schedule: JobSchedule, run: DagRun) -> str:
+    def planned(self, schedule: IntervalSchedule, run: DagRun) -> str:
         timetable = JobTimetable(schedule)
         found = timetable.next_dagrun_info_v2(
             last_dagrun_info=timetable.run_info_from_dag_run(dag_run=run), restriction=ANY_TIME
@@ -151,7 +150,7 @@ class TestCreation:
         session.add(model)
         session.flush()
 
-        def create(schedule: JobSchedule, now: str, *, planned: str) -> str:
+        def create(schedule: IntervalSchedule, now: str, *, planned: str) -> str:
             clock.instant = at(now)
             run = schedule.run_of(at(planned))
             model.next_dagrun_create_after = to_datetime(run.fire)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, Instant, from_datetime, to_datetime
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from tests.support.schedules import COARSE, T0, at, schedule_of, schedules
 
 ANY_TIME = TimeRestriction(None, None, True)
@@ -42,7 +42,7 @@ def facts(info: DagRunInfo) -> tuple[object, ...]:
     return (*(from_datetime(date) for date in dates), info.partition_key)
 
 
-def facts_of_run(run: Run, schedule: RunSchedule) -> tuple[object, ...]:
+def facts_of_run(run: Run, schedule: PartitionedSchedule) -> tuple[object, ...]:
     newest = run.end - schedule.spec.grid.interval
     return run.fire, run.window.start, run.end, newest, schedule.spec.label(newest)
 
@@ -50,7 +50,7 @@ def facts_of_run(run: Run, schedule: RunSchedule) -> tuple[object, ...]:
 class Scheduler:
     """What Airflow's scheduler does with a timetable: plan, create what is due, plan again."""
 
-    def __init__(self, schedule: RunSchedule, clock) -> None:
+    def __init__(self, schedule: PartitionedSchedule, clock) -> None:
         # as the scheduler has it: from the serialised DAG
         self.timetable = PartitionTimetable.deserialize(
             json.loads(json.dumps(PartitionTimetable(schedule).serialize()))
@@ -206,7 +206,7 @@ def dag_model(planned: DagRunInfo) -> DagModel:
 
 
 class TestReplays:
-    def ask(self, schedule: RunSchedule, first: str, last: str) -> list[DagRunInfo]:
+    def ask(self, schedule: PartitionedSchedule, first: str, last: str) -> list[DagRunInfo]:
         timetable = PartitionTimetable(schedule)
         return list(
             timetable.iter_partition_dagrun_infos(earliest=to_datetime(at(first)), latest=to_datetime(at(last)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from croniter import croniter
@@ -62,7 +62,7 @@ class TestAgainstCroniter:
         cron = cron_or_none(text)
         if cron is None:
             return
-        start = datetime.fromtimestamp(instant, timezone.utc)
+        start = datetime.fromtimestamp(instant, UTC)
         assert cron.last_before(instant) == croniter(text, start).get_prev(datetime).timestamp()
         following = croniter(text, start).get_next(datetime).timestamp()
         assert cron.first_at_or_after(instant + 1) == following

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from random import Random
 
 import pytest
@@ -29,7 +29,7 @@ class TestQuartz:
     def test_a_generated_expression_fires_as_quartz_does(self, seed: int) -> None:  # H1
         random = Random(seed)
         text = random_expression(random)
-        after = datetime(random.randint(2024, 2029), random.randint(1, 12), random.randint(1, 28), tzinfo=timezone.utc)
+        after = datetime(random.randint(2024, 2029), random.randint(1, 12), random.randint(1, 28), tzinfo=UTC)
         assert fires(text, after, 12) == list(next_fires(text, after, 12)), text
 
     @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ GRIDS_AND_SCHEDULES = [
     ("partition_offset=3h with '0 * * * *' inferred 1h", minutely(offset="3h", schedule="0 * * * *"), "C5"),
 ]
 
-SOURCES = [
+SOURCES: list[tuple[str, dict[str, Any], str | None, str]] = [
     # the compiler checks no source grid and no alignment at all
     (
         "Query(partition_interval='3h', partition_offset='3h') (source offset = interval)",

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from airflow_chronon.core.confs.conf import ConfKey
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.naming import MAX_LENGTH, dag_id
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan
 from tests.support.confs import conf_of, events, faults_of, group_by, join, judge, plan_of, staging_query
 
 LEGAL_ID = re.compile(r"[A-Za-z0-9_.-]{1,250}")

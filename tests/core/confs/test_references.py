@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_chronon.core.confs.resolve import ConfPlan, RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.resolve import ConfPlan
 from tests.support.confs import (
     Document,
     dependency,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_chronon.core.describe.job_page import job_page
+from airflow_chronon.core.describe.page import plan_page
 from tests.support.jobs import HEAD, plan_of
 
 
 def runs_shown(schedule: str) -> tuple[str, list[str]]:
     """The heading over the runs, and a line for each."""
-    page = job_page(plan_of(f"{HEAD}schedule: {{{schedule}}}\n"))
+    page = plan_page(plan_of(f"{HEAD}schedule: {{{schedule}}}\n"))
     heading, *lines = page.split("#### ")[2].splitlines()
     return heading, [line for line in lines if line.startswith("| 20")]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from airflow_chronon.conf_root.root import read_conf_root
-from airflow_chronon.core.confs.conf import ConfKey
-from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.describe.page import conf_page
+from airflow_chronon.core.describe.description import Neighbours
+from airflow_chronon.core.describe.page import plan_page
+from tests.support.confs import dependency, judge, staging_query
 
 CORPUS = Path(__file__).resolve().parents[2] / "data" / "main"
 
@@ -21,9 +21,9 @@ def plans() -> dict[str, ConfPlan]:
     return {key: verdict for key, verdict in verdicts.items() if isinstance(verdict, ConfPlan)}
 
 
-def page_of(plans: dict[str, ConfPlan], key: str, consumers: tuple[ConfKey, ...] = ()) -> str:
-    dag_ids = {plan.conf.key: plan.dag_id for plan in plans.values()}
-    return conf_page(plans[key], dag_ids=dag_ids, consumers=consumers)
+def page_of(plans: dict[str, ConfPlan], key: str, consumers: tuple[str, ...] = ()) -> str:
+    dag_ids = {plan.key: plan.dag_id for plan in plans.values()}
+    return plan_page(plans[key], neighbours=Neighbours(dag_ids, {key: frozenset(consumers)}))
 
 
 def section(page: str, title: str) -> list[str]:
@@ -59,7 +59,7 @@ def test_a_start_date_far_from_the_reference_week_changes_none_of_its_runs(plans
     (tmp_path / "chronon.yaml").write_text("start_date: 2030-01-01\n")
     later = read_conf_root(tmp_path, environ={}).judge()["staging_query/checkout.orders.daily_default__1"]
     assert isinstance(later, ConfPlan)
-    page = conf_page(later, dag_ids={}, consumers=())
+    page = plan_page(later)
     assert "partitions from 2030-01-01T00:00:00Z" in page
     assert len(section(page, "Runs of a reference week")) == 2 + 7
 
@@ -72,10 +72,20 @@ def test_an_unscheduled_conf_says_so(plans):
 
 
 def test_consumers_are_in_a_fixed_order_and_told_apart_from_what_is_not_deployed(plans):
-    known, gone = ConfKey(ConfType.JOIN, "checkout.training.daily_join__1"), ConfKey(ConfType.GROUP_BY, "a.gone__1")
+    known, gone = "join/checkout.training.daily_join__1", "group_by/a.gone__1"
     pages = {page_of(plans, "group_by/checkout.purchases.daily__3", order) for order in ((known, gone), (gone, known))}
     [page] = pages
     assert "Consumers: group_by/a.gone__1 (not deployed), `join.checkout.training.daily_join__1`." in page
+
+
+def test_a_producer_and_its_consumer_name_each_other():
+    producer, consumer = "t.s.raw__1", "t.s.clean__1"
+    reads = staging_query(consumer, dependencies=[dependency("ns.t_s_raw__1")])
+    plans = {key: verdict.need_plan() for key, verdict in judge(staging_query(producer), reads).items()}
+    neighbours = Neighbours.of(plans.values())
+    pages = {key: plan_page(plan, neighbours=neighbours) for key, plan in plans.items()}
+    assert "Consumers: `staging_query.t.s.clean__1`." in pages[f"staging_query/{producer}"]
+    assert "Producers: `staging_query.t.s.raw__1`." in pages[f"staging_query/{consumer}"]
 
 
 def test_warnings_stand_on_the_page(plans):

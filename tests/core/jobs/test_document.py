@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_chronon.core.calendar.instants import iso
-from airflow_chronon.core.confs.resolve import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
 from airflow_chronon.core.settings.model import OnRetire, Pause, Settings
 from airflow_chronon.core.settings.yaml import read_settings

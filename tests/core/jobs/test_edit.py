@@ -51,6 +51,39 @@ class TestWriting:
         schedule = job(COMMENTED).document.schedule
         assert schedule is not None and put(COMMENTED, schedule) == COMMENTED
 
+    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    def test_lines_outside_the_schedule_stay_to_the_byte(self, newline: str) -> None:
+        before = (
+            "# head\nversion:   010   # as text\nrunner: {argv: [ 'true',\"x\" , 12:30 ,on]}\nenv:\n"
+            "    A:  'on'  # quoted\n    B: \"a\n      b\"\n    C: >\n      folded\n\n      text\n\n"
+        ).replace("\n", newline)
+        section = "schedule:\n  # when\n  cron_expression: '@daily'\n".replace("\n", newline)
+        after = "\n\n# tail\nretries:   3\n\n# end\n\n".replace("\n", newline)
+        text = before + section + after
+        assert put(text, HOURLY) == before + section.replace("'@daily'", '"@hourly"') + after
+        assert without_schedule(text) == before + after
+
+    def test_plain_values_of_the_schedule_are_written_as_they_were(self) -> None:
+        section = (
+            "schedule:\n  cron_expression: '@daily'\n  start_time: 20260101\n  end_time: 2026-01-02 00:00:00\n"
+            "  skip_to_date: ~\n  max_catchup_runs: null\n  lookback_seconds:\n  enabled: on\n"
+        )
+        old = job(HEAD + section).document.schedule
+        assert old is not None
+        changed = old.model_copy(update={"cron_expression": "@hourly"})
+        assert put(HEAD + section, changed) == HEAD + section.replace("'@daily'", '"@hourly"')
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            HEAD + "schedule: {cron_expression: '@daily', # why\n           catchup: false}\n",
+            '{\n  "version": 1,\n  "runner": {"argv": ["x"]}\n}\n',
+        ],
+        ids=["a comment between braces", "JSON on lines of its own"],
+    )
+    def test_what_would_lose_a_comment_or_its_lines_comes_back_as_it_was(self, text: str) -> None:
+        assert put(text, HOURLY) == text
+
     def test_taking_it_out_leaves_the_rest(self) -> None:
         assert without_schedule(COMMENTED) == COMMENTED[: COMMENTED.index("schedule:")] + "\n# the end\nretries: 3\n"
 
@@ -74,7 +107,7 @@ class TestWriting:
             HEAD + "schedule:\n  cron_expression: >-\n    0 0\n    * * *",
             HEAD + "schedule:\n  'cron_expression': '@daily'\n",
             HEAD + "schedule:\n  cron_expression: '@daily'\n  start_time:\n  max_catchup_runs: # no cap\n",
-            HEAD + "schedule: {start_time: , cron_expression: '@daily', max_catchup_runs:}\n",
+            HEAD + "schedule: {start_time: , cron_expression: '@daily', max_catchup_runs: }\n",
             HEAD + "schedule:\n  <<: {cron_expression: '@daily'}\n  catchup: false\n",
             "schedule:\n  cron_expression: '@daily'\n" + HEAD,
             "  version: 1\n  runner: {argv: [x]}\n",

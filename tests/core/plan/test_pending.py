@@ -43,13 +43,13 @@ def flipped(document: Document, **more: object) -> DeploymentRecord:
 def ran(of: ConfPlan, *labels: str, is_scheduled: bool = True) -> list[KnownRun]:
     starts = [of.spec.start_of(label) for label in labels]
     return [
-        KnownRun(label, "failed", is_scheduled, of.runs.partition(start))
+        KnownRun(label, "failed", is_scheduled, of.schedule.partition(start))
         for label, start in zip(labels, starts, strict=True)
     ]
 
 
 def pending_labels(of: ConfPlan, past: list[KnownRun]) -> list[tuple[str, ...]]:
-    _, label_ranges = pending_ranges(PendingBackfill(NOW), of.runs, past)
+    _, label_ranges = pending_ranges(PendingBackfill(NOW), of.schedule, past)
     return [label_range.labels for label_range in label_ranges]
 
 
@@ -84,10 +84,10 @@ class TestThreeHoursAtOne:
 
     def test_the_cap_holds_when_the_first_run_of_all_comes_after_the_flip(self) -> None:  # H10
         of = plan(THREE_HOURS, max_catchup_runs=2)
-        pending, label_ranges = pending_ranges(PendingBackfill(NOW), of.runs, [])
+        pending, label_ranges = pending_ranges(PendingBackfill(NOW), of.schedule, [])
         assert pending is not None and not label_ranges
         pending, label_ranges = pending_ranges(
-            pending, of.runs, ran(of, "2026-06-01-19-00")
+            pending, of.schedule, ran(of, "2026-06-01-19-00")
         )  # the first that the timetable keeps
         assert pending is None and not label_ranges
 
@@ -109,7 +109,7 @@ class TestThreeHoursAtOne:
         pending: PendingBackfill | None = PendingBackfill(NOW)
         replayed: list[str] = []
         while pending is not None:
-            pending, label_ranges = pending_ranges(pending, of.runs, past)
+            pending, label_ranges = pending_ranges(pending, of.schedule, past)
             for label_range in label_ranges[:1]:
                 replayed += label_range.labels
                 past += ran(of, *label_range.labels, is_scheduled=False)
@@ -203,7 +203,7 @@ def test_replaying_what_is_pending_leaves_no_hole_within_the_cap(done: set[int],
         return KnownRun(str(number), "success", is_scheduled, TimeWindow(at_hour, at_hour + HOUR))
 
     past = [run(newest, is_scheduled=True), *(run(number, is_scheduled=False) for number in done)]
-    _, label_ranges = pending_ranges(PendingBackfill(start + 48 * HOUR), hourly.runs, past)
+    _, label_ranges = pending_ranges(PendingBackfill(start + 48 * HOUR), hourly.schedule, past)
     replayed = [(first - start) // HOUR for each in label_ranges for first in range(each.first, each.last + 1, HOUR)]
     missed = [number for number in range(48) if number not in {newest, *done}]
     kept = missed if cap is None else missed[-cap:]

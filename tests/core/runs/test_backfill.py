@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_chronon.core.calendar.instants import HOUR
-from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.confs.plan import Plan, good_plans
 from airflow_chronon.core.runs.backfill import Replay, Selection, select_starts, with_upstream
 from airflow_chronon.core.runs.states import PartitionRow, State
 from airflow_chronon.errors import ChrononError
@@ -20,17 +20,17 @@ class Landed:
     def __init__(self, **labels: list[str]) -> None:
         self.labels = labels
 
-    def __call__(self, plan: ConfPlan, table: str) -> frozenset[str]:
+    def __call__(self, plan: Plan, table: str) -> frozenset[str]:
         return frozenset(self.labels.get(table.replace(".", "_"), ()))
 
 
 def upstream(documents: list[Document], target: str, labels: list[str], landed: Landed) -> list[tuple[str, list[str]]]:
     """The replays for labels of a conf, in order, by name."""
-    plans = {v.conf.key: v for v in judge(*documents).values() if isinstance(v, ConfPlan)}
-    plan = next(plan for key, plan in plans.items() if key.name == target)
+    plans = {plan.key: plan for plan in good_plans(judge(*documents))}
+    plan = next(plan for key, plan in plans.items() if key.partition("/")[2] == target)
     wanted = Replay(plan, tuple(plan.spec.start_of(label) for label in labels))
     found = with_upstream(wanted, plans, landed, now=NOW)
-    return [(replay.plan.conf.key.name, list(replay.labels)) for replay in found]
+    return [(replay.plan.key.partition("/")[2], list(replay.labels)) for replay in found]
 
 
 def row(hour: int, state: State, *, landed: bool | None = None) -> PartitionRow:

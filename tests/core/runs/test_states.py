@@ -32,7 +32,7 @@ def run(plan: ConfPlan, label: str, state: str = "success", *, scheduled: bool =
 
 def rows(plan: ConfPlan, first: str, last: str, known: Known, now: str = NOW) -> list[PartitionRow]:
     window = range(at(first), at(last) + 1, plan.spec.grid.interval)
-    return partition_rows(plan.runs, window, known, now=at(now))
+    return partition_rows(plan.schedule, window, known, now=at(now))
 
 
 def states(found: list[PartitionRow]) -> list[str]:
@@ -131,9 +131,9 @@ def test_what_held_when_the_fire_came_is_the_reason_and_not_what_holds_now() -> 
     plan = daily(start_date="2026-06-01")
     off, on = daily("@never", start_date="2026-06-01"), plan
     revisions = [
-        ScheduleRevision(at("2026-06-01"), on.runs),
-        ScheduleRevision(at("2026-06-04"), off.runs),
-        ScheduleRevision(at("2026-06-07"), on.runs),
+        ScheduleRevision(at("2026-06-01"), on.schedule),
+        ScheduleRevision(at("2026-06-04"), off.schedule),
+        ScheduleRevision(at("2026-06-07"), on.schedule),
     ]
     runs = [run(plan, "2026-06-09")]
     found = rows(plan, "2026-06-01", "2026-06-08", Known(landed=frozenset(), runs=runs, revisions=revisions))
@@ -146,7 +146,10 @@ def test_what_held_when_the_fire_came_is_the_reason_and_not_what_holds_now() -> 
 
 def test_catch_up_that_was_switched_off_before_it_came_round_is_the_reason() -> None:  # H20
     on, off = daily(start_date="2026-06-01", catchup=True), daily(start_date="2026-06-01")
-    revisions = [ScheduleRevision(at("2026-06-01"), on.runs), ScheduleRevision(at("2026-06-08 12:00"), off.runs)]
+    revisions = [
+        ScheduleRevision(at("2026-06-01"), on.schedule),
+        ScheduleRevision(at("2026-06-08 12:00"), off.schedule),
+    ]
     found = rows(
         off, "2026-06-03", "2026-06-05", Known(landed=frozenset(), runs=[run(off, "2026-06-09")], revisions=revisions)
     )
@@ -157,9 +160,9 @@ def test_what_closed_while_the_schedule_was_off_and_is_caught_up_is_due() -> Non
     on = hourly(start_date="2026-06-09T12:00Z", catchup=True)
     off = hourly(start_date="2026-06-09T12:00Z", catchup=True, enabled=False)
     revisions = [
-        ScheduleRevision(at("2026-06-09"), on.runs),
-        ScheduleRevision(at("2026-06-09 21:10"), off.runs, enabled=False),
-        ScheduleRevision(at("2026-06-10 00:20"), on.runs),
+        ScheduleRevision(at("2026-06-09"), on.schedule),
+        ScheduleRevision(at("2026-06-09 21:10"), off.schedule, enabled=False),
+        ScheduleRevision(at("2026-06-10 00:20"), on.schedule),
     ]
     known = Known(landed=frozenset(), runs=[run(on, "2026-06-09-20-00")], revisions=revisions)
     assert states(rows(on, "2026-06-09 21:00", "2026-06-09 23:00", known)) == [
@@ -171,7 +174,10 @@ def test_what_closed_while_the_schedule_was_off_and_is_caught_up_is_due() -> Non
 
 def test_a_conf_that_was_first_off_catches_up_from_its_start() -> None:  # H13, H20
     on, off = hourly(start_date="2026-06-09T22:00Z", catchup=True), hourly("@never")
-    revisions = [ScheduleRevision(at("2026-06-01"), off.runs), ScheduleRevision(at("2026-06-10 00:20"), on.runs)]
+    revisions = [
+        ScheduleRevision(at("2026-06-01"), off.schedule),
+        ScheduleRevision(at("2026-06-10 00:20"), on.schedule),
+    ]
     found = rows(on, "2026-06-09 21:00", "2026-06-09 23:00", Known(landed=frozenset(), runs=[], revisions=revisions))
     assert [row.state for row in found] == [State.SKIPPED, State.DUE, State.DUE]
 
@@ -180,9 +186,9 @@ def test_a_weekly_run_writes_the_days_on_which_its_schedule_was_off() -> None:  
     on = daily("0 6 * * MON", start_date="2026-05-01")
     off = daily("0 6 * * MON", start_date="2026-05-01", enabled=False)
     revisions = [
-        ScheduleRevision(at("2026-05-01"), on.runs),
-        ScheduleRevision(at("2026-06-08 12:00"), off.runs, enabled=False),
-        ScheduleRevision(at("2026-06-09 12:00"), on.runs),
+        ScheduleRevision(at("2026-05-01"), on.schedule),
+        ScheduleRevision(at("2026-06-08 12:00"), off.schedule, enabled=False),
+        ScheduleRevision(at("2026-06-09 12:00"), on.schedule),
     ]
     runs = [KnownRun("x", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08")))]
     found = rows(on, "2026-06-08", "2026-06-09", Known(landed=frozenset(), runs=runs, revisions=revisions))
@@ -192,8 +198,8 @@ def test_a_weekly_run_writes_the_days_on_which_its_schedule_was_off() -> None:  
 def test_what_waits_for_a_pause_to_end_is_paused_and_not_due() -> None:  # H14, H20
     plan = hourly(start_date="2026-06-09", catchup=True)
     revisions = [
-        ScheduleRevision(at("2026-06-09"), plan.runs),
-        ScheduleRevision(at("2026-06-09 22:30"), plan.runs, is_paused=True),
+        ScheduleRevision(at("2026-06-09"), plan.schedule),
+        ScheduleRevision(at("2026-06-09 22:30"), plan.schedule, is_paused=True),
     ]
     known = Known(landed=frozenset(), runs=[run(plan, "2026-06-09-21-00")], revisions=revisions)
     expected = "skipped: paused: since 2026-06-09T22:30:00Z"
@@ -216,8 +222,8 @@ def test_days_of_a_week_whose_fire_never_came_are_explained_by_the_schedule_that
 ) -> None:  # C9, H20
     weekly, every_day = daily("0 6 * * MON", **settings), daily("0 6 * * *", **settings)
     revisions = [
-        ScheduleRevision(at("2026-05-01"), weekly.runs),
-        ScheduleRevision(at("2026-06-12 12:00"), every_day.runs),
+        ScheduleRevision(at("2026-05-01"), weekly.schedule),
+        ScheduleRevision(at("2026-06-12 12:00"), every_day.schedule),
     ]
     runs = [
         KnownRun("w", "success", True, TimeWindow(at("2026-06-01"), at("2026-06-08"))),
@@ -240,7 +246,10 @@ def test_days_of_a_week_that_the_end_date_cuts_are_never_due(now: str) -> None: 
 def test_what_a_cap_dropped_stays_capped_when_the_cap_is_lifted() -> None:  # H10, H20
     capped = daily(start_date="2026-06-01", catchup=True, max_catchup_runs=2)
     lifted = daily(start_date="2026-06-01", catchup=True)
-    revisions = [ScheduleRevision(at("2026-06-01"), capped.runs), ScheduleRevision(at("2026-06-09 12:00"), lifted.runs)]
+    revisions = [
+        ScheduleRevision(at("2026-06-01"), capped.schedule),
+        ScheduleRevision(at("2026-06-09 12:00"), lifted.schedule),
+    ]
     known = Known(landed=frozenset(), runs=[run(lifted, "2026-06-09")], revisions=revisions)
     assert states(rows(lifted, "2026-06-03", "2026-06-04", known)) == ["skipped: capped: max_catchup_runs is 2"] * 2
 
@@ -248,7 +257,7 @@ def test_what_a_cap_dropped_stays_capped_when_the_cap_is_lifted() -> None:  # H1
 def test_every_closed_partition_of_a_year_of_hours_gets_a_state_or_a_reason() -> None:
     plan = hourly(start_date="2025-06-10", catchup=True, max_catchup_runs=2000)
     window = range(at(NOW) // HOUR * HOUR - 365 * DAY, at(NOW) // HOUR * HOUR, HOUR)
-    found = partition_rows(plan.runs, window, Known(landed=frozenset(), runs=[]), now=at(NOW))
+    found = partition_rows(plan.schedule, window, Known(landed=frozenset(), runs=[]), now=at(NOW))
     assert len(found) == 8760
     assert sum(row.state is State.DUE for row in found) == 2000
     assert sum(row.reason.startswith("capped") for row in found) == 8760 - 2000

@@ -10,7 +10,7 @@ from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import IllegalSchedule
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from tests.support.both_schedules import BOTH, Hourly, created, hourly_conf, hourly_job, next_fire
 from tests.support.confs import at
 from tests.support.jobs import window
@@ -107,8 +107,8 @@ class TestWithCatchUp:  # H9, H10, H11
 
 
 class TestConfs:
-    def labels(self, text: str, now: str, **catch_up: object) -> list[str]:
-        of = schedule_of(text, HOUR, **catch_up)
+    def labels(self, text: str, now: str) -> list[str]:
+        of = schedule_of(text, HOUR)
         return [of.key_of(run) for run in of.missed(None, at(now))]
 
     def test_a_new_one_runs_its_newest_closed_partition_at_once(self) -> None:  # H8
@@ -192,7 +192,7 @@ class _Counting(Cron):
 
 
 def test_a_year_of_missed_minutes_costs_no_walk() -> None:
-    of = JobSchedule(_Counting("* * * * *"), CatchUp(True, 400_000, start=at("2025-01-01")))
+    of = IntervalSchedule(_Counting("* * * * *"), CatchUp(True, 400_000, start=at("2025-01-01")))
     run = of.next_run(None, at("2026-01-01"))
     assert run is not None and run.fire == at("2026-01-01") - 399_999 * 60
     assert 0 < _Counting.steps < 10

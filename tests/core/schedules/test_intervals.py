@@ -9,7 +9,7 @@ from hypothesis import given
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant, iso
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import LONGEST, IllegalJobSchedule, JobSchedule, NoSuchInterval
+from airflow_chronon.core.schedules.intervals import LONGEST, IllegalJobSchedule, IntervalSchedule, NoSuchInterval
 from airflow_chronon.core.schedules.request import IllegalWindow, asked_window
 from tests.support.both_schedules import INSTANTS, job_schedules, policies
 from tests.support.confs import at
@@ -179,7 +179,7 @@ class TestWindowsByHand:
 
 @given(job_schedules(policies()), INSTANTS)
 def test_windows_follow_their_intervals_within_start_and_end(
-    of: JobSchedule, start: Instant
+    of: IntervalSchedule, start: Instant
 ) -> None:  # H2, H3, H4, H15
     runs = [*of.runs_between(start, start + 4 * DAY)]
     for run, following in pairwise(runs):

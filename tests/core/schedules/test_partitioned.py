@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_chronon.core.confs.resolve import OtherEnvironment
+from airflow_chronon.core.confs.plan import OtherEnvironment
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.settings.model import Covers, Environment, Settings
 from tests.support.confs import (
@@ -69,6 +69,14 @@ class TestOnePartitionPerFire:  # C8
         )
         assert (run["start"], run["end"]) == ("2026-06-01T01:00:00Z", "2026-06-01T04:00:00Z")
 
+    def test_a_run_belongs_to_the_range_of_its_fire(self) -> None:
+        plan = plan_of(staging_query(schedule="15 1-22/3 * * *", offset="1h"))
+        assert [run["fire"] for run in runs_of(plan, "2026-06-01 04:16", "2026-06-01 07:15")] == []
+        assert [run["fire"] for run in runs_of(plan, "2026-06-01 04:15", "2026-06-01 07:16")] == [
+            "2026-06-01T04:15:00Z",
+            "2026-06-01T07:15:00Z",
+        ]
+
 
 class TestCoarseSchedules:  # C9
     def test_a_weekly_run_writes_the_seven_days_since_the_last(self) -> None:
@@ -112,8 +120,8 @@ class TestCoarseSchedules:  # C9
 
     def test_a_replay_is_one_label_whatever_the_schedule(self) -> None:
         plan = plan_of(staging_query(schedule="0 6 * * MON"))
-        run = plan.runs.replay(plan.runs.partition(plan.spec.start_of("2026-06-03")))
-        assert plan.runs.key_of(run) == "2026-06-03"
+        run = plan.schedule.replay(plan.schedule.partition(plan.spec.start_of("2026-06-03")))
+        assert plan.schedule.key_of(run) == "2026-06-03"
         assert plan.spec.labels(run.modes[Mode.BACKFILL].window.start, run.modes[Mode.BACKFILL].window.end) == (
             "2026-06-03",
         )
@@ -225,14 +233,14 @@ class TestOff:  # C12
         plan = plan_of(staging_query(schedule=schedule))
         assert plan.modes == () and "unscheduled" in plan.tags
         assert runs_of(plan, "2026-06-01", "2026-07-01") == []
-        assert plan.runs.next_run(None, 1_780_000_000) is None and plan.runs.last_run(1_780_000_000) is None
-        run = plan.runs.replay(plan.runs.partition(plan.spec.start_of("2026-06-01")))
+        assert plan.schedule.next_run(None, 1_780_000_000) is None and plan.schedule.last_run(1_780_000_000) is None
+        run = plan.schedule.replay(plan.schedule.partition(plan.spec.start_of("2026-06-01")))
         assert list(run.modes) == [Mode.BACKFILL] and waits_of(plan, "2026-06-01") == []
 
     def test_a_disabled_conf_keeps_its_modes_for_replays(self) -> None:  # H14
         plan = plan_of(group_by(schedule="@daily", online="@daily"), settings=Settings(enabled=False))
         assert plan.modes == () and "unscheduled" in plan.tags
-        run = plan.runs.replay(plan.runs.partition(plan.spec.start_of("2026-06-01")))
+        run = plan.schedule.replay(plan.schedule.partition(plan.spec.start_of("2026-06-01")))
         assert list(run.modes) == [Mode.BACKFILL, Mode.UPLOAD]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
 from airflow_chronon.core.partitions.grid import LEGAL_INTERVALS
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import RunSchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from tests.support.both_schedules import all_runs, conf_schedules
 from tests.support.confs import at
 from tests.support.schedules import schedule_of
@@ -20,7 +20,7 @@ SLOW = settings(max_examples=60)
 
 @given(conf_schedules())
 @SLOW
-def test_the_windows_of_each_mode_tile_the_timeline_too(schedule: RunSchedule) -> None:
+def test_the_windows_of_each_mode_tile_the_timeline_too(schedule: PartitionedSchedule) -> None:
     for mode, of in schedule.modes.items():
         windows = [run.modes[mode].window for run in all_runs(schedule) if mode in run.modes]
         if of.only_newest:
@@ -32,7 +32,9 @@ def test_the_windows_of_each_mode_tile_the_timeline_too(schedule: RunSchedule) -
 
 @given(conf_schedules())
 @SLOW
-def test_every_fire_of_every_mode_writes_the_newest_partition_that_it_closes(schedule: RunSchedule) -> None:  # C8
+def test_every_fire_of_every_mode_writes_the_newest_partition_that_it_closes(
+    schedule: PartitionedSchedule,
+) -> None:  # C8
     runs = all_runs(schedule)
     for run in runs:
         assert run.fire == min(of.fire for of in run.modes.values())
@@ -50,7 +52,7 @@ def test_every_fire_of_every_mode_writes_the_newest_partition_that_it_closes(sch
 
 @given(conf_schedules())
 @SLOW
-def test_a_backfill_writes_every_partition_since_the_start_once(schedule: RunSchedule) -> None:  # C9, C28
+def test_a_backfill_writes_every_partition_since_the_start_once(schedule: PartitionedSchedule) -> None:  # C9, C28
     runs = all_runs(schedule)
     if schedule.modes.keys() == {Mode.BACKFILL} and runs:
         windows = [run.modes[Mode.BACKFILL].window for run in runs]
@@ -61,7 +63,7 @@ def test_a_backfill_writes_every_partition_since_the_start_once(schedule: RunSch
 
 @given(conf_schedules())
 @SLOW
-def test_the_run_of_an_end_is_found_again_and_no_other(schedule: RunSchedule) -> None:
+def test_the_run_of_an_end_is_found_again_and_no_other(schedule: PartitionedSchedule) -> None:
     runs, interval = all_runs(schedule), schedule.spec.grid.interval
     ends = {run.end: run for run in runs}
     if not runs:

@@ -7,12 +7,12 @@ import pytest
 from airflow_chronon.core.calendar.instants import HOUR, TimeWindow, parse_instant
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule, NoSuchInterval
+from airflow_chronon.core.schedules.intervals import IntervalSchedule, NoSuchInterval
 from airflow_chronon.core.schedules.request import RunRequest
 
 NOW = parse_instant("2026-06-02T00:00:00Z")
 START = parse_instant("2026-06-01T10:05:00Z")
-MOVED = JobSchedule(read_cron("@hourly"), CatchUp(start=START), offset=HOUR)
+MOVED = IntervalSchedule(read_cron("@hourly"), CatchUp(start=START), offset=HOUR)
 
 
 def test_a_data_interval_that_is_given_by_hand_is_the_window_as_it_is() -> None:  # H7

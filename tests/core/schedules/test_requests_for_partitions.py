@@ -9,21 +9,23 @@ from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import ModeSchedule, Run, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, PartitionedSchedule, Run
 from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.errors import ChrononError
 
 NOW = parse_instant("2026-06-10T00:30:00Z")
 
 
-def schedule(interval: int, offset: int = 0, **crons: str) -> RunSchedule:
+def schedule(interval: int, offset: int = 0, **crons: str) -> PartitionedSchedule:
     grid = PartitionGrid(interval, offset)
     modes = {}
     for name, text in crons.items():
         cron = parse_schedule(text)
         assert cron is not None
         modes[Mode(name)] = ModeSchedule(cron, name != "backfill")
-    return RunSchedule(PartitionSpec(grid, partition_format(default_pattern(grid))), modes, all_modes=tuple(modes))
+    return PartitionedSchedule(
+        PartitionSpec(grid, partition_format(default_pattern(grid))), modes, all_modes=tuple(modes)
+    )
 
 
 WEEKLY = schedule(DAY, backfill="0 6 * * mon", upload="0 2 * * *")
@@ -34,7 +36,7 @@ def window(start: str, end: str) -> TimeWindow:
     return TimeWindow(parse_instant(start), parse_instant(end))
 
 
-def asked(of: RunSchedule, **request: object) -> Run | None:
+def asked(of: PartitionedSchedule, **request: object) -> Run | None:
     return of.requested(RunRequest(**request), now=NOW)  # type: ignore[arg-type]
 
 
@@ -95,7 +97,7 @@ def test_a_backfill_of_only_the_newest_partition_stays_one_whatever_its_run_was_
     # C9: a run's interval reaches back to the fire before, also when only its newest partition is written
     cron = parse_schedule(DAYS)
     assert cron is not None
-    newest = RunSchedule(WEEKLY.spec, {Mode.BACKFILL: ModeSchedule(cron, True)}, all_modes=(Mode.BACKFILL,))
+    newest = PartitionedSchedule(WEEKLY.spec, {Mode.BACKFILL: ModeSchedule(cron, True)}, all_modes=(Mode.BACKFILL,))
     run = asked(newest, partition_key="2026-06-07", is_scheduled=True, interval=WEEK)
     assert run is not None
     assert run.modes[Mode.BACKFILL].window == SUNDAY
@@ -148,7 +150,7 @@ def test_nothing_asked_is_no_window():
         ({"partition_key": "2026-06-01-02-00"}, "C7", "2026-06-01-01-00 or 2026-06-01-04-00"),
         ({"partition_key": "2026-06-09-22-00"}, "C27", "has not closed"),
         ({"start_ds": "2026-06-09-22-00"}, "C27", "has not closed"),
-        ({"interval": window("2026-06-01T01:00:00Z", "2026-06-01T05:00:00Z")}, "C27", "is no boundary of 3h@1h"),
+        ({"interval": window("2026-06-01T01:00:00Z", "2026-06-01T05:00:00Z")}, "C27", "is not a boundary of 3h@1h"),
         ({"interval": window("2026-06-09T22:00:00Z", "2026-06-10T01:00:00Z")}, "C27", "has not closed"),
         ({"partition_key": "9999-12-31-22-00"}, "C27", "has not closed"),
     ],

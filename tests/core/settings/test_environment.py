@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow_chronon.core.calendar.instants import TimeWindow, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.settings.environment import WINDOW_VARIABLES, job_environment
 
 WINDOW = TimeWindow(parse_instant("2026-06-01T01:00:00Z"), parse_instant("2026-06-01T07:00:00Z"))
-NAMES = {"conf": "group_by/a", "mode": "backfill", "run_id": "run-1"}
+NAMES: dict[str, Any] = {"conf": "group_by/a", "mode": "backfill", "run_id": "run-1"}
 
 
 def test_a_window_is_told_in_whole_seconds_with_a_z():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from airflow_chronon.core.settings.model import ConfSettings, Covers, Environment, OnTimeout, Settings, Unscheduled
-from airflow_chronon.core.settings.yaml import filled, read_settings
+from airflow_chronon.core.settings.variables import filled
+from airflow_chronon.core.settings.yaml import read_settings
 from airflow_chronon.errors import Rejected
 from tests.support.confs import events, faults_of, group_by, plan_of, staging_query
 
@@ -110,7 +112,7 @@ class TestBadFiles:
                 "line 1, task_defaults.on_failure_callback: 'foo'",
                 "package.module.function",
             ),
-            ("5: x", "line 1, [5]: the key 5 is no text", "by its name"),
+            ("5: x", "line 1, [5]: the key 5 is not text", "by its name"),
             ("catchup: true\ncatchup: false", "line 2, catchup: the key stands on line 1 too", "remove one"),
             ("branch: ${NOWHERE}", "line 1, branch: the environment has no NOWHERE", "set NOWHERE"),
             ("foo", "line 1: 'foo' is not allowed", "keys and values"),
@@ -147,8 +149,8 @@ class TestBadFiles:
 
 class TestWhatHolds:
     @staticmethod
-    def settings_of(yaml: str, own: object = None, **meta: object) -> ConfSettings:
-        custom = {} if own is None else {"customJson": json.dumps({"airflow": own})}
+    def settings_of(yaml: str, own: object = None, **meta: Any) -> ConfSettings:
+        custom: dict[str, Any] = {} if own is None else {"customJson": json.dumps({"airflow": own})}
         return plan_of(group_by("checkout.a.b__1", **meta, **custom), settings=read_settings(yaml)).settings
 
     def test_a_confs_own_settings_are_read_from_its_custom_json(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -130,7 +131,9 @@ class TestStagingQueryRanges:  # C16, C17
         assert wait["labels"] == [f"2026/06/10 {hour:02d}" for hour in (0, 6, 12, 18)]
 
     def test_the_column_is_the_confs_then_the_teams_then_ds(self) -> None:  # C7
-        team = {"common": {"spark.chronon.partition.column": "part_dt", "spark.chronon.partition.format": "yyyyMMdd"}}
+        team: dict[str, Any] = {
+            "common": {"spark.chronon.partition.column": "part_dt", "spark.chronon.partition.format": "yyyyMMdd"}
+        }
         plan = plan_of(
             staging_query(dependencies=[dependency("data.x"), dependency("data.y", partitionColumn="dt")], **team)
         )
@@ -163,7 +166,7 @@ class TestStagingQueryRanges:  # C16, C17
 
     def test_what_the_expression_is_compared_with_is_kept(self) -> None:  # C19
         plan = plan_of(dependent(interval="6h", triggerExpr="max(ds)"))
-        ((wait,),) = plan.waits(plan.runs.replay(plan.runs.partition(at("2026-06-10")))).values()
+        ((wait,),) = plan.waits(plan.schedule.replay(plan.schedule.partition(at("2026-06-10")))).values()
         assert max(wait.labels) == "2026-06-10-18-00" and wait.spec is not None
 
 
@@ -251,10 +254,10 @@ class TestGroupByRanges:  # C16
 class TestLookbackPolicy:  # C17
     PRODUCER = staging_query("t.s.made__1")
 
-    def policies(self, settings: Settings, **meta: object) -> dict[str, Lookback]:
+    def policies(self, settings: Settings, **meta: Any) -> dict[str, Lookback]:
         sources = [dependency("ns.t_s_made__1", start="3d"), dependency("data.x", start="3d")]
         plan = plan_of(staging_query(dependencies=sources, **meta), self.PRODUCER, settings=settings)
-        waits = plan.waits(plan.runs.replay(plan.runs.partition(at("2026-06-10"))))
+        waits = plan.waits(plan.schedule.replay(plan.schedule.partition(at("2026-06-10"))))
         return {wait.table: wait.policy for found in waits.values() for wait in found}
 
     def test_a_produced_table_is_required_and_any_other_warned_about(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,12 +32,12 @@ DAILY = PartitionSpec(PartitionGrid(DAY), partition_format("yyyy-MM-dd"))
 T0 = parse_instant("2026-06-01T00:00:00Z")
 
 
-def wait(*labels: str, **more: object) -> Wait:
+def wait(*labels: str, **more: Any) -> Wait:
     return replace(Wait("raw.orders", "ds", tuple(map(PartitionKey, labels)), spec=DAILY), **more)
 
 
-def lookback(first: str | None, last: str, policy: Lookback = Lookback.REQUIRE) -> dict[str, object]:
-    return {"lookback": PartitionRange(first and PartitionKey(first), PartitionKey(last)), "policy": policy}
+def lookback(first: str | None, last: str, policy: Lookback = Lookback.REQUIRE) -> dict[str, Any]:
+    return {"lookback": PartitionRange(PartitionKey(first) if first else None, PartitionKey(last)), "policy": policy}
 
 
 def landed(*labels: str) -> TableListing:

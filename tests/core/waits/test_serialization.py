@@ -17,7 +17,7 @@ from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec, 
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import ModeSchedule, RunSchedule
+from airflow_chronon.core.schedules.partitioned import ModeSchedule, PartitionedSchedule
 from airflow_chronon.core.schedules.serialization import schedule_from_json, schedule_to_json
 from airflow_chronon.core.waits.dependencies import Binding, CutOffs, Lookback, TableDependency
 from airflow_chronon.core.waits.serialization import dependency_from_json, dependency_to_json
@@ -79,7 +79,7 @@ def test_a_schedule_comes_back(spec, catch_up, crons, newest):
         cron = parse_schedule(text)
         assert cron is not None
         modes[mode] = ModeSchedule(cron, newest)
-    schedule = RunSchedule(
+    schedule = PartitionedSchedule(
         spec, modes, catch_up, (Mode.BACKFILL, *(mode for mode in modes if mode is not Mode.BACKFILL))
     )
     text = json.dumps(schedule_to_json(schedule))
@@ -93,7 +93,7 @@ def test_every_schedule_and_dependency_of_the_corpus_comes_back():
     plans = [each for each in read_conf_root(CORPUS, environ={}).judge().values() if isinstance(each, ConfPlan)]
     assert len(plans) > 50
     for plan in plans:
-        assert schedule_from_json(json.loads(json.dumps(schedule_to_json(plan.runs)))) == plan.runs
+        assert schedule_from_json(json.loads(json.dumps(schedule_to_json(plan.schedule)))) == plan.schedule
         for found in plan.dependencies.values():
             for dependency in found:
                 back = dependency_from_json(json.loads(json.dumps(dependency_to_json(dependency))))
@@ -105,12 +105,12 @@ def test_every_schedule_and_dependency_of_the_corpus_comes_back():
 def test_equal_schedules_share_one_object():
     # Airflow builds the timetable of every DAG at every parse
     spec = PartitionSpec(PartitionGrid(HOUR), partition_format("yyyy-MM-dd-HH"))
-    data = schedule_to_json(RunSchedule(spec))
+    data = schedule_to_json(PartitionedSchedule(spec))
     assert schedule_from_json(data) is schedule_from_json(json.loads(json.dumps(data)))
 
 
 def test_a_schedule_that_was_switched_off_in_its_json_is_an_error():
     spec = PartitionSpec(PartitionGrid(DAY), partition_format("yyyy-MM-dd"))
-    data = schedule_to_json(RunSchedule(spec)) | {"modes": {"backfill": ["@never", False]}}
+    data = schedule_to_json(PartitionedSchedule(spec)) | {"modes": {"backfill": ["@never", False]}}
     with pytest.raises(ValueError, match="backfill is off"):
         schedule_from_json(data)

@@ -69,7 +69,7 @@ CASES = {
     ),
     "labels of another grid": (
         group_by(events("data.events", HOURLY, selects=SELECTS), aggregations=[SUM]),
-        "none of its grid 1h",
+        "not on its grid 1h",
     ),
     "a grid that does not line up": (
         group_by(

@@ -24,6 +24,10 @@ FEATURES = group_by(
 
 @pytest.fixture
 def landed(store: Warehouse) -> Warehouse:
+    return land(store)
+
+
+def land(store: Warehouse) -> Warehouse:
     for day in (1, 2):
         at = parse_instant(f"2026-06-0{day}T10:00") * 1000
         store.land("data.events", EVENT, [(user, at, user * 10**day) for user in range(day, 3)], ds=f"2026-06-0{day}")
@@ -47,6 +51,13 @@ def test_an_upload_holds_one_row_per_key_as_json(landed: Warehouse) -> None:
     assert landed.columns(table, "2026-06-01") == ["user", "key_json", "value_json"]
     # the skew of one value is not a number, which JSON has no word for
     assert landed.rows(table, "2026-06-01")[0] == (1, '{"user":1}', '{"amount_sum_1d":10,"amount_skew_1d":null}')
+
+
+def test_a_warehouse_named_like_a_pattern_is_not_mixed_with_those_that_match_it(tmp_path: Path) -> None:
+    other, store = land(Warehouse(tmp_path / "w2")), land(Warehouse(tmp_path / "w*"))
+    upload(other, 1)
+    upload(store, 1)
+    assert served(store.root / "_kv" / "features.sqlite") == {'{"user":1}': 10, '{"user":2}': 20}
 
 
 def test_the_store_serves_the_newest_partition_whole(landed: Warehouse) -> None:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
-from airflow_api import ApiError, wait_until
+from airflow_api import ApiError
 from local_airflow import Component
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.deployment import utc_now
 from tests.support.integration.job_lab import JobLab
 from tests.support.integration.real_airflow import RealAirflow
+
+pytestmark = pytest.mark.soak
 
 MINUTE = timedelta(minutes=1)
 KEY = "%Y-%m-%dT%H:%M:00Z"
@@ -102,7 +106,7 @@ def _happen(jobs: JobLab, story: Story) -> None:
     jobs.wait_for_told(ONE_BY_ONE, 3, timeout=400)  # what is stopped with the scheduler would fail
     for name in (AGAIN, PAST, LIMITED):
         wait_until(
-            lambda name=name: not any(api.runs(jobs.dag_id(name), state=state) for state in ("queued", "running")),  # type: ignore[misc]
+            lambda name=name: not any(api.runs(jobs.dag_id(name), state=state) for state in ("queued", "running")),
             timeout=400,
             why=f"the runs of {name} have ended",
         )
@@ -160,7 +164,7 @@ class TestAnOutage:
     def test_with_catch_up_leaves_no_hole(self, jobs: JobLab, story: Story) -> None:
         # H9
         wait_until(lambda: set(story.missed) <= set(jobs.scheduled(ON)), timeout=60, why="the outage is caught up")
-        found = [datetime.strptime(each, KEY).replace(tzinfo=timezone.utc) for each in jobs.scheduled(ON)]
+        found = [datetime.strptime(each, KEY).replace(tzinfo=UTC) for each in jobs.scheduled(ON)]
         assert {later - earlier for earlier, later in pairwise(found)} == {MINUTE}
 
     def test_with_a_cap_keeps_the_newest(self, jobs: JobLab, story: Story) -> None:
@@ -265,7 +269,7 @@ def test_three_retries_and_two_reruns_share_one_logical_date_and_one_window(jobs
 class TestByHand:
     """H5 to H7."""
 
-    def command(self, jobs: JobLab, *arguments: str) -> dict[str, str]:
+    def command(self, jobs: JobLab, *arguments: str) -> dict[str, Any]:
         before = len(jobs.told(SHOWN))
         done = jobs.here.command("run", "etl.shown", "--root", str(jobs.here.root), *arguments)
         assert done.returncode == 0, done.stdout + done.stderr

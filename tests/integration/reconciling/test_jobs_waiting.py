@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -32,10 +32,10 @@ def test_a_due_fire_waits_for_its_slot(airflow: RealAirflow, pending: int) -> No
     lab.seen_since(int((utc_now() - 5 * MINUTE).timestamp()))
     lab.reconcile()
     told = lab.wait_for_told("long", 4, timeout=500)
-    dates = [datetime.fromtimestamp(parse_instant(line["HOPS_LOGICAL_DATE"]), timezone.utc) for line in told]
+    dates = [datetime.fromtimestamp(parse_instant(line["HOPS_LOGICAL_DATE"]), UTC) for line in told]
     assert {later - earlier for earlier, later in pairwise(dates)} == {MINUTE}
     assert all(one["ended"] <= other["begun"] for one, other in pairwise(told))
-    newest = datetime.fromtimestamp(parse_instant(lab.scheduled("long")[-1]), timezone.utc)
+    newest = datetime.fromtimestamp(parse_instant(lab.scheduled("long")[-1]), UTC)
     if pending > 2:
         assert newest >= utc_now() - 3 * MINUTE  # each fire has its run, in time, while the work lags behind
     lab.remove("long")

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from airflow_api import wait_until
 
 from airflow_chronon.airflow_api.client import AirflowRest
 from airflow_chronon.airflow_api.errors import Conflict
@@ -15,8 +14,12 @@ from airflow_chronon.airflow_api.login import find_login
 from airflow_chronon.core.plan import facts
 from airflow_chronon.core.plan.actions import Delete, Plan
 from airflow_chronon.reconcile.apply import apply_plan
-from tests.support.integration.real_airflow import ROOT, RealAirflow
+from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
+from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
+
+pytestmark = pytest.mark.soak
 
 DATA = ROOT / "tests" / "data"
 GOOD_CONFS = 59  #: of the tree ``main``
@@ -95,7 +98,7 @@ def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_agai
 
 def dags_of(deployment: Deployment, branch: str) -> set[str]:
     """The DAGs of a branch, stale ones too."""
-    found = deployment.airflow.api._pages("/dags", "dags", query={"tags": f"branch:{branch}", "exclude_stale": False})
+    found = deployment.airflow.api.pages("/dags", "dags", query={"tags": f"branch:{branch}", "exclude_stale": False})
     return {dag["dag_id"] for dag in found}
 
 

@@ -8,13 +8,15 @@ import subprocess
 import sys
 
 import pytest
-from airflow_api import wait_until
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
 
+pytestmark = pytest.mark.soak
 
-@pytest.mark.parametrize("kills", [pytest.param(3, id="three"), pytest.param(20, id="twenty", marks=pytest.mark.soak)])
+
+@pytest.mark.parametrize("kills", [pytest.param(3, id="three"), pytest.param(20, id="twenty")])
 def test_a_killed_reconciler_loses_nothing(reconciled_airflow: RealAirflow, kills: int) -> None:
     here = Deployment.beside(reconciled_airflow, branch=f"kill{kills}")
     going = [f"t.going{number}__1" for number in range(4)]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
-from airflow_api import wait_until
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, iso
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
 
-Settings = dict[str, object]
+pytestmark = pytest.mark.soak
+
+Settings = dict[str, Any]
 TODAY = int(time.time()) // DAY * DAY
 THREE_HOURLY: Settings = {"schedule": "15 1-22/3 * * *", "interval": "3h", "offset": "1h"}
 WEEKLY: Settings = {"schedule": "0 6 * * MON"}
@@ -103,14 +106,14 @@ def last_sunday() -> str:
 
 
 def label(instant: int, shape: str) -> str:
-    return datetime.fromtimestamp(instant, timezone.utc).strftime(shape)
+    return datetime.fromtimestamp(instant, UTC).strftime(shape)
 
 
 def missed(conf: Settings, start: int, bounds: Settings, *, before: str) -> list[str]:
     """The labels that a plain reader of the schedule expects: whole fires before the newest, skipped first, then capped."""
     is_weekly = conf is WEEKLY
     shape, interval, offset = ("%Y-%m-%d", DAY, 0) if is_weekly else ("%Y-%m-%d-%H-%M", 3 * HOUR, HOUR)
-    newest = int(datetime.strptime(before, shape).replace(tzinfo=timezone.utc).timestamp())
+    newest = int(datetime.strptime(before, shape).replace(tzinfo=UTC).timestamp())
     end = newest - 6 * DAY if is_weekly else newest  # the newest fire wrote seven days itself
     skip_to = bounds.get("skip_to_date")
     labels = [

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow_api import wait_until
 
 from airflow_chronon.cli.main import main
 from tests.support.command_line import Answer
 from tests.support.confs import dependency
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.replay_lab import Lab, unscheduled
+
+pytestmark = pytest.mark.soak
 
 Cli = Callable[..., Answer]
 
-CLOSED = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
+CLOSED = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def hours(first: int, last: int) -> list[str]:

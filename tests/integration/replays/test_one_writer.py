@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
-from airflow_api import wait_until
+import pytest
 
 from tests.support.confs import staging_query
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.replay_lab import Lab, unscheduled
+
+pytestmark = pytest.mark.soak
 
 
 def hour(ago: int) -> str:
     """The label of an hour that closed ``ago`` hours before the newest closed one."""
-    now = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     return f"{now - timedelta(hours=1 + ago):%Y-%m-%d-%H-%M}"
 
 
@@ -46,7 +49,7 @@ def test_a_range_over_a_scheduled_run_in_progress_waits_for_it(lab: Lab) -> None
         wait_until(lambda: lab.told(table), timeout=90, why="the scheduled run works")
         key = scheduled.partition_key
         assert key is not None
-        first = datetime.strptime(key, "%Y-%m-%d-%H-%M").replace(tzinfo=timezone.utc) - timedelta(hours=2)
+        first = datetime.strptime(key, "%Y-%m-%d-%H-%M").replace(tzinfo=UTC) - timedelta(hours=2)
         span = lab.airflow.api.trigger(dag_id, params={"start_ds": f"{first:%Y-%m-%d-%H-%M}", "end_ds": key})
         wait_until(lambda: lab.task_state(span) == "deferred", timeout=90, why="the range waits")
         assert [entry["run"] for entry in lab.told(table)] == [scheduled.run_id]
@@ -76,7 +79,7 @@ def test_another_grid_under_the_same_version_never_writes_and_deleting_does_not_
         if deleted:
             lab.withdraw(unscheduled(name, "3h"))
             wait_until(lambda: lab.airflow.api.dag(dag_id)["is_stale"], timeout=120, why="no file produces it")
-            lab.airflow.api._request("DELETE", f"/dags/{dag_id}")
+            lab.airflow.api.request("DELETE", f"/dags/{dag_id}")
             wait_until(gone, timeout=120, why="Airflow has dropped the table's asset with its state")
             lab.deploy(unscheduled(name, "3h"))
             lab.wait_for(dag_id)

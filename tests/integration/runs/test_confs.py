@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import duckdb
 import pytest
-from airflow_api import wait_until
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import CompiledConf, staging_query
 from tests.support.integration.deployment import Deployment, day_label
+
+pytestmark = pytest.mark.soak
 
 ORDERS = staging_query(
     "confs.orders",

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow_api import wait_until
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import CompiledConf, staging_query
 from tests.support.integration.deployment import Deployment, day_label
+
+pytestmark = pytest.mark.soak
 
 GOOD = staging_query("errors.good", schedule="0 0 * * *")
 MENDED = staging_query("errors.mended")

@@ -9,6 +9,8 @@ import pytest
 from tests.support.integration.compiled_confs import staging_query
 from tests.support.integration.deployment import Deployment
 
+pytestmark = pytest.mark.soak
+
 #: Written down at import: the DAG that was asked for, or nothing when a whole file is parsed.
 WITNESS = """
 import os

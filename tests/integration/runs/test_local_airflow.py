@@ -5,19 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 import pytest
-from airflow_api import ApiError, wait_until
+from airflow_api import ApiError
 from local_airflow import HOST, MARK, USER, AirflowNotRunning, Component, LocalAirflow
-from sessions import end_processes, end_sessions, hold_signals, processes_marked, processes_of, start_session
+from sessions import end_processes, processes_marked
 
-from tests.support.integration.real_airflow import ROOT, RealAirflow
+from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
+from tests.support.integration.real_airflow import RealAirflow
+from tests.support.processes import deaf
+
+pytestmark = pytest.mark.soak
 
 GREETER = """
 from datetime import datetime
@@ -57,7 +61,7 @@ def test_a_run_is_triggered_with_params_and_its_log_is_read(real_airflow: RealAi
     (real_airflow.dags / "greeter.py").write_text(GREETER)
     api = real_airflow.api
     wait_until(lambda: api.dag("greeter"), timeout=60, why="the dropped file becomes a DAG")
-    run = api.trigger("greeter", params={"name": "Ada"}, logical_date=datetime(2026, 6, 1, tzinfo=timezone.utc))
+    run = api.trigger("greeter", params={"name": "Ada"}, logical_date=datetime(2026, 6, 1, tzinfo=UTC))
     wait_until(lambda: api.run("greeter", run.run_id).state == "success", timeout=90, why="the run succeeds")
     (task,) = api.tasks("greeter", run.run_id)
     assert "good day, Ada" in api.log_text(task)
@@ -114,7 +118,7 @@ def test_an_interrupted_start_leaves_no_process(tmp_path: Path, number: int, mom
         "with LocalAirflow(home=Path(sys.argv[1]), dags=Path(sys.argv[1])): print('up', flush=True)"
     )
     parent = subprocess.Popen(
-        [sys.executable, "-c", program, str(home)],
+        deaf([sys.executable, "-c", program, str(home)]),
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "examples")])},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -133,29 +137,6 @@ def test_an_interrupted_start_leaves_no_process(tmp_path: Path, number: int, mom
         end_processes(processes_marked(variable=MARK, value=str(home)), grace=1)
 
 
-def test_a_start_ends_what_a_killed_predecessor_of_the_same_home_left(tmp_path: Path) -> None:
-    server = LocalAirflow(home=tmp_path, dags=tmp_path)
-    orphan = start_session(["sleep", "600"], environment=server.environment, log=tmp_path / "log")
-    stranger = start_session(["sleep", "600"], environment=os.environ, log=tmp_path / "log")
-    try:
-        server.end_predecessors()
-        assert orphan.poll() is not None or not psutil.pid_exists(orphan.pid)
-        assert stranger.poll() is None
-    finally:
-        end_sessions([orphan.pid, stranger.pid], grace=1)
-
-
-def test_a_port_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        server = LocalAirflow(home=tmp_path / "home", dags=tmp_path, port=port)
-        with pytest.raises(AirflowNotRunning, match=f"port {port} of 127.0.0.1 is in use; choose another"), server:
-            pytest.fail("it cannot come up")
-    assert not server.home.exists()
-
-
 def test_a_process_that_dies_early_ends_the_wait_with_its_last_words(tmp_path: Path) -> None:
     settings = {"AIRFLOW__CORE__EXECUTOR": "no.such.Executor"}
     server = LocalAirflow(home=tmp_path, dags=tmp_path, settings=settings)
@@ -167,15 +148,6 @@ def test_a_process_that_dies_early_ends_the_wait_with_its_last_words(tmp_path: P
         server.stop()
 
 
-def test_settings_of_the_caller_do_not_leak_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AIRFLOW__CORE__EXECUTOR", "CeleryExecutor")
-    monkeypatch.setenv("AIRFLOW_CONFIG", "/elsewhere/airflow.cfg")
-    server = LocalAirflow(home=tmp_path, dags=tmp_path, settings={"AIRFLOW__CORE__PARALLELISM": "2"})
-    assert server.environment["AIRFLOW__CORE__EXECUTOR"] == "LocalExecutor"
-    assert server.environment["AIRFLOW__CORE__PARALLELISM"] == "2"
-    assert "AIRFLOW_CONFIG" not in server.environment
-
-
 def test_secrets_differ_from_home_to_home_and_the_password_file_is_private(
     real_airflow: RealAirflow, tmp_path: Path
 ) -> None:
@@ -184,24 +156,3 @@ def test_secrets_differ_from_home_to_home_and_the_password_file_is_private(
         assert one.environment[name] != other.environment[name]
     assert (one.home / "passwords.json").stat().st_mode & 0o077 == 0
     assert USER in (one.home / "passwords.json").read_text()
-
-
-def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
-    script = "trap '' TERM; echo ready; while :; do sleep 1; done"
-    process = start_session(["sh", "-c", script], environment=os.environ, log=tmp_path / "log")
-    wait_until(lambda: "ready" in (tmp_path / "log").read_text(), timeout=10, why="the trap is set", every=0.05)
-    end_sessions([process.pid], grace=0.5)
-    assert processes_of([process.pid]) == []
-
-
-def test_an_interrupt_during_a_held_block_acts_after_it() -> None:
-    done = []
-    with pytest.raises(KeyboardInterrupt), hold_signals():
-        signal.raise_signal(signal.SIGINT)
-        done.append("the whole block")
-    assert done == ["the whole block"]
-
-
-def test_a_wait_that_fails_says_what_it_waited_for_and_what_it_saw() -> None:
-    with pytest.raises(TimeoutError, match=r"the label lands: not after 0 s; last seen: \[\]"):
-        wait_until(list, timeout=0, why="the label lands")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from airflow_api import ApiError, DagRun
 
 from tests.support.integration.compiled_confs import LAND, CompiledConf, shell, staging_query
 from tests.support.integration.deployment import Deployment, utc_now
+
+pytestmark = pytest.mark.soak
 
 REPORT = "env | grep -E '^(CHRONON|HOPS)_' | sort\n" + LAND
 DAILY = staging_query("manual.daily", reads="manual.raw", airflow={"runner": shell(REPORT)})
@@ -18,7 +20,7 @@ WINDOW_VARIABLES = ("_START_TIME=", "_END_TIME=", "_LOGICAL_DATE=", "CHRONON_PAR
 
 
 def _day(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 from local_airflow import Component
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import LAND, CompiledConf, group_by, shell, staging_query
 from tests.support.integration.deployment import Deployment, day_label, midnight, utc_now
+
+pytestmark = pytest.mark.soak
 
 MIDNIGHT = "0 0 * * *"
 TWO_DAYS = {"start_date": day_label(days_ago=4), "end_date": day_label(days_ago=3), "catchup": True}
@@ -82,7 +85,6 @@ def _run(deployment: Deployment, conf: CompiledConf, *, days_ago: int) -> tuple[
     return run, deployment.real.api.task_states(run)
 
 
-@pytest.mark.soak
 def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> None:
     modes, api = held.deployment, held.deployment.real.api
     confs = (held.backfill_later, held.upload_later, TIMES_OUT, GIVES_UP)
@@ -107,7 +109,7 @@ def test_gates_and_deadlines_outlive_a_restart_of_the_triggerer(held: Held) -> N
     for run, end in ((fails, "fails"), (skips, "is skipped")):
         (said,) = (line for line in modes.log(run, "wait.modes.never_lands") if "time is up" in line)
         assert f"the run {end}: modes.never_lands is not there yet" in said
-        deadline = datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=timezone.utc)
+        deadline = datetime.fromisoformat(said.split()[4].rstrip(",Z")).replace(tzinfo=UTC)
         assert deadline < back  # a restart begins no new one
     for run, mode in ((backfill, "backfill"), (upload, "upload")):
         assert set(api.task_states(run).values()) == {"success"}

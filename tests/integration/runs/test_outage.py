@@ -7,15 +7,17 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from airflow_api import wait_until
 from local_airflow import Component
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import CompiledConf, staging_query
 from tests.support.integration.deployment import Deployment, day_label, midnight, utc_now
+
+pytestmark = pytest.mark.soak
 
 MINUTE = timedelta(minutes=1)
 LABEL = "%Y-%m-%d-%H-%M"
@@ -128,14 +130,14 @@ def _since(outage: Outage, deployment: Deployment, conf: CompiledConf) -> list[s
 
 
 def _next(label: str) -> str:
-    return f"{datetime.strptime(label, LABEL).replace(tzinfo=timezone.utc) + MINUTE:{LABEL}}"
+    return f"{datetime.strptime(label, LABEL).replace(tzinfo=UTC) + MINUTE:{LABEL}}"
 
 
 def _answer(deployment: Deployment, *arguments: str, code: int = 0) -> Any:
     """The JSON that a command prints, without what Airflow says of itself before it."""
     done = deployment.real.server.run(*arguments)
     assert done.returncode == code, done.stdout + done.stderr
-    return json.loads(done.stdout[JSON.search(done.stdout).start() :])  # type: ignore[union-attr]
+    return json.loads(done.stdout[JSON.search(done.stdout).start() :])
 
 
 def test_airflow_lists_the_provider_and_its_plugin(deployment: Deployment, down: Outage) -> None:

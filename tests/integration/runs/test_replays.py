@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
-from airflow_api import wait_until
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import staging_query
 from tests.support.integration.deployment import Deployment
 
+pytestmark = pytest.mark.soak
+
 REPLAYED = staging_query("replays.daily")
 WAITING = staging_query("replays.waiting", reads="replays.never_lands")
-FIRST, LAST = datetime(2026, 6, 1, tzinfo=timezone.utc), datetime(2026, 6, 3, tzinfo=timezone.utc)
+FIRST, LAST = datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 3, tzinfo=UTC)
 LABELS = ["2026-06-01", "2026-06-02", "2026-06-03"]
 
 
@@ -42,7 +44,6 @@ def _wait_until_over(deployment: Deployment, *, count: int) -> None:
     )
 
 
-@pytest.mark.soak
 def test_a_range_is_replayed_three_times_while_fifty_runs_of_another_dag_wait(replays: Deployment) -> None:
     api = replays.real.api
     command = ("backfill", "create", "--dag-id", REPLAYED.dag_id, "--from-date", LABELS[0], "--to-date", LABELS[-1])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from airflow_api import wait_until
 from local_airflow import Component
 from sqlalchemy import create_engine, text
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import CompiledConf, group_by, staging_query
 from tests.support.integration.deployment import Deployment
+
+pytestmark = pytest.mark.soak
 
 QUERY = staging_query("stable.query", reads="stable.raw")
 FEATURES = group_by(

@@ -10,10 +10,12 @@ from pathlib import Path
 import duckdb
 import psutil
 import pytest
-from airflow_api import wait_until
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import CompiledConf, shell, staging_query
 from tests.support.integration.deployment import Deployment
+
+pytestmark = pytest.mark.soak
 
 SLEEPS = """
 sleep 1000 &

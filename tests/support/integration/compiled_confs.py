@@ -63,7 +63,7 @@ def staging_query(
 ) -> CompiledConf:
     """A staging query on a grid of ``every`` minutes that reads one table of the same grid; it lands by command unless
     ``airflow``, the conf's own settings, names another runner."""
-    document = {
+    document: dict[str, Any] = {
         "metaData": _meta(name, every=every, offline=schedule, airflow=airflow),
         "query": query,
         "tableDependencies": [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.support.checkout import ROOT
+
 FILE = ROOT / "docker-compose.yaml"
 AIRFLOW_SERVICES = ("migrate", "api-server", "scheduler", "dag-processor", "triggerer")
 #: `${NAME}`, `${NAME:?message}`, `${NAME:-default}`; `$$` is a dollar sign

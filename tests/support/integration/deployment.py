@@ -7,12 +7,14 @@ import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
-from airflow_api import ApiError, DagRun, Json, TaskInstance, wait_until
+from airflow_api import ApiError, DagRun, Json, TaskInstance
 
+from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import CompiledConf
-from tests.support.integration.real_airflow import ROOT, RealAirflow
+from tests.support.integration.real_airflow import RealAirflow
 
 ENDED = ("success", "failed")
 SETTINGS = """
@@ -23,7 +25,7 @@ catalog: {kind: filesystem, root: "${CHRONON_WAREHOUSE}"}
 
 
 def utc_now() -> datetime:
-    return datetime.now(timezone.utc)
+    return datetime.now(UTC)
 
 
 def midnight(*, days_ago: int) -> datetime:

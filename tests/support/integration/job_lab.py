@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import Instant
@@ -18,6 +18,7 @@ from airflow_chronon.core.plan import facts
 from airflow_chronon.core.plan.history import record_after
 from airflow_chronon.core.plan.manifest import manifest_of
 from airflow_chronon.state.folder import StateFolder, open_state
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import LOADER, Deployment
 

@@ -67,7 +67,7 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 def _create_database(server: PostgresServer) -> None:
-    import psycopg2  # type: ignore[import-untyped]
+    import psycopg2
 
     connection = psycopg2.connect(
         host=HOST, port=server.port, user=server.user, password=server.password, dbname="postgres"

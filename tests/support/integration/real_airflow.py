@@ -8,20 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_api import AirflowApi
-from local_airflow import HOST, USER, LocalAirflow
+from local_airflow import HOST, USER
 
+from tests.support.checkout import ROOT
+from tests.support.integration.airflow_client import AirflowClient
+from tests.support.integration.failing_airflow import FailingAirflow
 from tests.support.integration.postgres_server import postgres_server
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)
 class RealAirflow:
     """A running Airflow with the folders it reads and a client that is logged in."""
 
-    server: LocalAirflow
-    api: AirflowApi
+    server: FailingAirflow
+    api: AirflowClient
     dags: Path  #: the dags folder; tests drop files here
     conf_root: Path  #: ``compiled/``, ``chronon.yaml``… below it
     warehouse: Path  #: Hive-style Parquet folders, ``CHRONON_WAREHOUSE``
@@ -53,8 +53,8 @@ def run_real_airflow(*, base: Path, settings: Mapping[str, str] | None = None) -
     }
     with (
         _database() as database,
-        LocalAirflow(home=base / "home", dags=dags, settings=chosen, database=database) as server,
-        AirflowApi(url=server.url, user=USER, password=server.password) as api,
+        FailingAirflow(home=base / "home", dags=dags, settings=chosen, database=database) as server,
+        AirflowClient(url=server.url, user=USER, password=server.password) as api,
     ):
         yield RealAirflow(server=server, api=api, dags=dags, conf_root=conf_root, warehouse=warehouse)
 

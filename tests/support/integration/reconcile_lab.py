@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 
 from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.state.folder import StateFolder, open_branches
 from tests.support.confs import group_by, staging_query
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow, run_real_airflow
 
 LOADER = """

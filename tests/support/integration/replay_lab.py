@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_api import DagRun, wait_until
+from airflow_api import DagRun
 
 from tests.support.confs import Document, staging_query
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow, run_real_airflow
 
 #: Says that it begins, waits while it is held, lands its partitions unless it is told to fail, says that it has ended.

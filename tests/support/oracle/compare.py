@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.oracle import oracle
+from tests.support.oracle.oracle_time import minutes
 
 RUN_KEYS = ("fire", "partition_key", "start", "end", "modes")
 WAIT_KEYS = ("table", "column", "labels", "sub", "lookback", "until", "expression")
@@ -77,7 +78,7 @@ def _tidy_waits(waits: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
 def main() -> int:
     root, start, end, separator, *command = sys.argv[1:]
     assert separator == "--" and command, __doc__
-    want = oracle.judge(Path(root), oracle.minutes(start), oracle.minutes(end))
+    want = oracle.judge(Path(root), minutes(start), minutes(end))
     arguments = [*command, "explain", "--root", root, "--from", start, "--to", end, "--format", "json"]
     done = subprocess.run(arguments, capture_output=True, text=True)
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.support.oracle.oracle_time import Cron, Reject
@@ -115,4 +115,4 @@ class JobOracle:
 
 
 def instant(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
+    return None if text is None else datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)

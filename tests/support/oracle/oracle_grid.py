@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 
-from tests.support.oracle.oracle_time import DAY, UTC, Reject, dt, minutes
+from tests.support.oracle.oracle_time import DAY, Reject, dt, minutes
 
 LEGAL = {m for m in range(1, 60) if 60 % m == 0 and m < 60} | {60 * h for h in (1, 2, 3, 4, 6, 8, 12)} | {DAY}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import calendar
 import itertools
 import re
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
-UTC = timezone.utc
+UTC = UTC
 DAY = 1440  # everything below is whole minutes since the epoch
 OFF = {"", "none", "null", "@never"}
 

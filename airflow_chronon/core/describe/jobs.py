@@ -1,40 +1,68 @@
-"""The page of a job: what people see in its DAG's documentation. Like a conf's, it shows a fixed reference week."""
+"""What is told of a job: its command, its fires, the window of each run."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any, ClassVar
 
 from airflow_chronon.core.calendar.instants import DAY, iso
-from airflow_chronon.core.describe.page import REFERENCE_WEEK, markdown_table
+from airflow_chronon.core.describe.description import REFERENCE_WEEK, RUNS_SHOWN, Description, Neighbours
+from airflow_chronon.core.describe.format import markdown_table
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import JobSchedule
+from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from airflow_chronon.core.schedules.job_runs import JobRun
 
-_RUNS_SHOWN = 8
 NOT_ACTIVE = "It does not fire yet: a job is armed by its first reconcile, and so is one that was switched on again."
 
 
-def job_page(plan: JobPlan, *, is_active: bool = True) -> str:
-    """Markdown of one job: its command, its schedule in words, the runs of a reference week."""
-    argv = " ".join(plan.settings.runner.model_dump().get("argv") or ())
-    parts = [f"### {plan.key}", f"Command: `{argv}`", "#### Schedule"]
-    schedule = plan.schedule
-    if schedule is None:
-        parts.append("None: it runs when someone starts it.")
-    else:
-        parts += [_schedule(schedule, plan), *_runs(schedule)]
-        if schedule.enabled and not is_active:
-            parts.insert(3, NOT_ACTIVE)
-    if plan.warnings:
-        parts += ["#### Warnings", "\n".join(f"* {warning}" for warning in plan.warnings)]
-    parts.append(f"Job file `{plan.file}`, content {_digest(plan)}.")
-    return "\n\n".join(parts)
+@dataclass(frozen=True)
+class JobDescription(Description):
+    """One job in words and as JSON."""
+
+    source: ClassVar[str] = "Job file"
+    plan: JobPlan
+
+    @property
+    def headline(self) -> str:
+        schedule = self.plan.schedule
+        return "runs by hand only" if schedule is None else f"cron {schedule.cron.text!r}"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        schedule = self.plan.schedule
+        return {"cron": None if schedule is None else schedule.cron.text}
+
+    def run_json(self, run: JobRun) -> dict[str, Any]:
+        return {
+            "fire": iso(run.fire),
+            "partition_key": run.key,
+            "logical_date": iso(run.logical_date),
+            "start": iso(run.window.start),
+            "end": iso(run.window.end),
+        }
+
+    def run_table(self, runs: Iterable[JobRun]) -> list[tuple[str, ...]]:
+        rows = [(iso(run.fire), str(run.key), str(run.window)) for run in runs]
+        return [("fire", "logical date", "window"), *rows] if rows else []
+
+    def page_head(self) -> str:
+        return f"Command: `{' '.join(self.plan.settings.runner.model_dump().get('argv') or ())}`"
+
+    def page_schedule(self, *, is_active: bool) -> Sequence[str]:
+        schedule = self.plan.schedule
+        if schedule is None:
+            return ["None: it runs when someone starts it."]
+        words = _in_words(schedule, self.plan)
+        return [words] if is_active or not schedule.enabled else [NOT_ACTIVE, words]
+
+    def page_sections(self, neighbours: Neighbours) -> Sequence[str]:
+        return () if self.plan.schedule is None else _runs(self.plan.schedule)
 
 
-def _schedule(schedule: JobSchedule, plan: JobPlan) -> str:
+def _in_words(schedule: IntervalSchedule, plan: JobPlan) -> str:
     catch_up = schedule.catch_up
     sentences = [f"Fires at `{schedule.cron.text}` (UTC)" if schedule.enabled else "Switched off (`enabled: false`)"]
     if schedule.lookback is not None:
@@ -61,20 +89,14 @@ def _schedule(schedule: JobSchedule, plan: JobPlan) -> str:
     return ". ".join(sentences) + "."
 
 
-def _runs(schedule: JobSchedule) -> tuple[str, str]:
+def _runs(schedule: IntervalSchedule) -> tuple[str, str]:
     """A heading and a table: a fixed week, so that the page stays as it is, or the first runs of what begins later."""
     start, end = schedule.catch_up.start, schedule.catch_up.end
     free = replace(schedule, enabled=True, catch_up=CatchUp(start=start, end=end))
     heading, since, until = "Runs of a reference week", REFERENCE_WEEK, REFERENCE_WEEK + 7 * DAY
     if start is not None and start > REFERENCE_WEEK:
         heading, since, until = "The first runs", start, start + 366 * DAY
-    runs = islice(free.runs_between(since, until), _RUNS_SHOWN)
+    runs = islice(free.runs_between(since, until), RUNS_SHOWN)
     rows = [(iso(run.fire), run.key, iso(run.window.start), iso(run.window.end)) for run in runs]
     table = markdown_table(("fire", "logical date", "window from", "to"), rows) if rows else "None."
     return f"#### {heading}", table
-
-
-def _digest(plan: JobPlan) -> str:
-    """Tells two contents of a job file apart, so that a changed command makes a new DAG version."""
-    text = json.dumps(plan.job.text.raw, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

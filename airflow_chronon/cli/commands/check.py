@@ -1,0 +1,61 @@
+"""``check``: every conf and job is ok, or each broken rule with its remedy."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+
+from airflow_chronon.cli.commands.plan import BASE, show_differences
+from airflow_chronon.cli.options import FORMAT, ROOT, Command
+from airflow_chronon.cli.output import FINDINGS, GOOD, columns, show
+from airflow_chronon.cli.target import Target, open_target
+from airflow_chronon.core.describe.json import verdict_json
+
+_WORDS = {"ok": "ok", "rejected": "REJECTED", "other environment": "elsewhere"}
+
+
+def check(options: argparse.Namespace) -> int:
+    """Print the verdicts; with ``--base``, what differs from another revision on stderr."""
+    target = open_target(options)
+    show(
+        options,
+        text=lambda: _text(target),
+        value=lambda: {key: verdict_json(verdict) for key, verdict in target.verdicts.items()},
+    )
+    target.report_problems()
+    for odd in target.root.idle_overrides():
+        print(f"warning: {odd}", file=sys.stderr)
+    bad = any(verdict.faults for verdict in target.verdicts.values())
+    if options.base is not None:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout holds the verdicts
+            bad |= show_differences(target.root, options.base, argparse.Namespace(format="text")) == FINDINGS
+    return FINDINGS if bad or target.root.problems else GOOD
+
+
+CHECK = Command(
+    "check",
+    "say of every conf whether it is good, else each broken rule with its remedy",
+    (ROOT, BASE, FORMAT),
+    check,
+)
+
+
+def _text(target: Target) -> str:
+    """A line per conf, its faults and warnings below it, and a sum at the end."""
+    verdicts = target.verdicts
+    rows = []
+    for key, verdict in verdicts.items():
+        grid = "" if verdict.plan is None or verdict.plan.grid is None else str(verdict.plan.grid)
+        rows.append((_WORDS[verdict.status], key, grid, verdict.summary))
+    lines = []
+    for line, verdict in zip(columns(rows), verdicts.values(), strict=True):
+        lines.append(line)
+        lines += [f"    {fault}" for fault in verdict.faults]
+        lines += [f"    warning: {fault}" for fault in verdict.warnings]
+    good = sum(verdict.plan is not None for verdict in verdicts.values())
+    bad = sum(bool(verdict.faults) for verdict in verdicts.values())
+    warned = sum(bool(verdict.warnings) for verdict in verdicts.values())
+    elsewhere = len(verdicts) - good - bad
+    counts = f"{good} good, {warned} of them with warnings; {bad} rejected; {elsewhere} elsewhere"
+    return "\n".join([*lines, f"{counts}: {target.root.path}"])

@@ -1,0 +1,129 @@
+"""The section ``runner``: who does the work, one model per kind of runner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Formatter
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section
+from airflow_chronon.core.settings.values import (
+    Text,
+    is_filled_text,
+    is_number,
+    is_text,
+    is_whole_number,
+    judged,
+    refusal,
+)
+
+#: What an argument of a command may have in braces.
+PLACEHOLDERS = ("conf_path", "mode", "start_ds", "end_ds", "partition", "table", "name", "conf_type")
+
+_LOCAL_SCHEMES = ("file://", "local://")
+
+
+def _folder(value: Any) -> str:
+    if not is_filled_text(value):
+        raise refusal(f"{value!r} is not a folder", "give the root folder of the tables")
+    path: str = value
+    for scheme in _LOCAL_SCHEMES:
+        path = path.removeprefix(scheme)
+    if "://" in path:
+        message = f"the embedded engine writes to folders of this machine only, not to {value!r}"
+        raise refusal(message, "give a local folder, or use the command runner")
+    return path
+
+
+def _is_local_file(value: object) -> bool:
+    return is_filled_text(value) and "://" not in str(value)
+
+
+def _is_argv(value: object) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(map(is_text, value)) and value[0] != ""
+
+
+def _argument(argument: str) -> str:
+    fault = placeholder_fault(argument)
+    if fault is not None:
+        raise refusal(*fault)
+    return argument
+
+
+def placeholder_fault(argument: str) -> tuple[str, str] | None:
+    """What is wrong with the braces of an argument, and the remedy; None for a good one."""
+    try:
+        pieces = list(Formatter().parse(argument))
+    except ValueError as error:
+        return f"{argument!r}: {error}", "write {{ and }} for braces"
+    unknown = [
+        f"{{{name}}}"
+        for _, name, specification, conversion in pieces
+        if name is not None and (name not in PLACEHOLDERS or specification or conversion)
+    ]
+    if not unknown:
+        return None
+    shown = " and ".join(unknown)
+    which = f"the placeholder {shown} of {argument!r} is" if len(unknown) == 1 else f"{shown} of {argument!r} are"
+    return f"{which} not known", f"use {', '.join(PLACEHOLDERS)}"
+
+
+_Warehouse = Annotated[str, BeforeValidator(_folder)]
+_Memory = Annotated[
+    str, judged(lambda value: isinstance(value, str), "is not an amount of memory", "write it like 2GB")
+]
+_Threads = Annotated[
+    int,
+    judged(
+        lambda value: is_whole_number(value) and value >= 1, "is not a number of threads", "give a whole number from 1"
+    ),
+]
+_LocalFile = Annotated[str, judged(_is_local_file, "is not a file of this machine", "give the path of an SQLite file")]
+_Argv = Annotated[
+    list[Annotated[str, AfterValidator(_argument)]],
+    judged(_is_argv, "is not a list of arguments", 'write ["program", "--option", "{conf_path}"]'),
+]
+_Folder = Annotated[str, judged(lambda value: isinstance(value, str), "is not a folder", "give a path")]
+_Seconds = Annotated[
+    float,
+    judged(lambda value: is_number(value) and value >= 0, "is not a number of seconds", "give a number from 0"),
+]
+
+
+class LocalRunnerSettings(KindSettings):
+    """The embedded engine."""
+
+    kind: Literal["local"] = "local"
+    warehouse: _Warehouse  #: by default the root of the catalog
+    memory_limit: _Memory | None = None
+    threads: _Threads | None = None
+    kv_store: _LocalFile | None = None
+
+
+class CommandRunnerSettings(KindSettings):
+    """A command that does the work."""
+
+    kind: Literal["command"] = "command"
+    argv: _Argv | None = None
+    env: dict[Text, Text] | None = Field(default=None, repr=False)
+    cwd: _Folder | None = None
+    grace_seconds: _Seconds | None = None
+
+
+RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings] = Kinds(
+    "runner", LocalRunnerSettings, CommandRunnerSettings
+)
+
+
+class RunnerSection(Section):
+    """The runner as it was written."""
+
+    kind: str = "local"
+
+
+def with_warehouse(section: Mapping[str, Any], root: object) -> dict[str, Any]:
+    """A runner's section with its warehouse: ``root``, that of the catalog, where a kind that has one is given none."""
+    default = {"warehouse": root} if root is not None and RUNNERS.takes(section, "warehouse") else {}
+    return {**default, **section}

@@ -1,0 +1,87 @@
+"""The kinds of values that settings are made of, and the sentences for those that are none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
+
+MAX_INTEGER = 2**31 - 1  #: what Airflow's database holds: one larger number keeps every DAG of a loader file from it
+SENTENCE = "sentence"  #: the type of an error that brings its whole message, and its remedy
+
+_DURATION = re.compile(r"([0-9]+)\s*([smhd])")
+_UNITS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
+
+
+class Strict(BaseModel):
+    """A section that allows no keys but its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+def refusal(message: str, remedy: str) -> PydanticCustomError:
+    """What a validator raises to say in its own words what is wrong and what to do."""
+    shown = message[:200].encode(errors="backslashreplace").decode()  # pydantic takes no half of a surrogate pair
+    return PydanticCustomError(SENTENCE, "{message}", {"message": shown, "remedy": remedy})
+
+
+def judged(is_good: Callable[[Any], bool], problem: str, remedy: str) -> BeforeValidator:
+    """Refuses a value as "``value`` ``problem``"; not for secrets, since it shows the value."""
+
+    def judge(value: Any) -> Any:
+        if not is_good(value):
+            raise refusal(f"{value!r} {problem}", remedy)
+        return value
+
+    return BeforeValidator(judge)
+
+
+def is_text(value: object) -> bool:
+    """Whether it is text that can be handed to a process."""
+    return isinstance(value, str) and "\0" not in value
+
+
+def is_filled_text(value: object) -> bool:
+    """Whether it is text that says something."""
+    return isinstance(value, str) and bool(value.strip())
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_whole_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _duration(value: Any) -> Any:
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip().lower())):
+        return int(match[1]) * _UNITS[match[2]]
+    if is_whole_number(value):
+        return value
+    raise ValueError("a duration is a number with s, m, h or d, such as 90s, 15m, 6h or 2d")
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, str) or is_whole_number(value):
+        return str(value)  # YAML reads an unquoted 20260101 as a number; each conf's grid judges the text
+    raise ValueError("a date is text such as 2026-01-15 or 2026-01-15T03:00:00Z")
+
+
+def _text(value: Any) -> Any:
+    if is_text(value):
+        return value
+    raise ValueError("write text, in quotes where it looks like a number or a date")
+
+
+#: Seconds, written as ``90s``, ``15m``, ``6h`` or ``2d``.
+Duration: TypeAlias = Annotated[int, BeforeValidator(_duration), Field(gt=0, le=MAX_INTEGER)]
+#: An instant or a partition, read against each conf's own grid (C29).
+Bound: TypeAlias = Annotated[str, BeforeValidator(_bound)]
+#: The name or the value of a variable.
+Text: TypeAlias = Annotated[str, BeforeValidator(_text)]

@@ -1,0 +1,23 @@
+"""``${NAME}`` and ``${NAME:-default}`` in a setting: what the environment fills in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+
+
+def filled(value: Any, environ: Mapping[str, str]) -> Any:
+    """A setting with its ``${NAME}`` taken from ``environ``; what has neither a value nor a default is empty.
+
+    Catalogs and runners are filled in where they are opened: their secrets must not stand in a serialised DAG.
+    """
+    if isinstance(value, Mapping):
+        return {key: filled(item, environ) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [filled(item, environ) for item in value]
+    if not isinstance(value, str):
+        return value
+    return REFERENCE.sub(lambda match: environ.get(match["name"], match["default"] or ""), value)

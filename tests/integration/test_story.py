@@ -1,0 +1,55 @@
+"""One whole way of a conf on a real Airflow: dropped, run, replayed, and retired when its file is gone.
+
+Everything else that needs a real Airflow is in the folders beside this file and runs with ``make soak``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.integration.compiled_confs import staging_query
+from tests.support.integration.deployment import Deployment, day_label
+from tests.support.integration.real_airflow import RealAirflow
+from tests.support.integration.reconcile_lab import Deployment as Reconciled
+from tests.support.integration.reconcile_lab import run_reconcile_airflow
+
+STAYS = staging_query("story.stays")
+ORDERS = staging_query("story.orders", schedule="0 0 * * *", reads="story.raw")
+
+
+@pytest.fixture
+def airflow(tmp_path: Path) -> Iterator[RealAirflow]:
+    with run_reconcile_airflow(tmp_path) as running:
+        yield running
+
+
+def test_a_conf_is_dropped_runs_is_replayed_and_is_retired(airflow: RealAirflow) -> None:
+    deployment = Deployment(airflow)
+    commands = Reconciled(airflow, airflow.conf_root, airflow.dags / "chronon.py")
+    yesterday, earlier = day_label(days_ago=1), [day_label(days_ago=3), day_label(days_ago=2)]
+    deployment.set_up()
+    deployment.deploy(STAYS, ORDERS)
+    done = commands.reconcile()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    run = deployment.run_of(ORDERS, yesterday)  # H8: the newest closed partition, at once
+    deployment.wait_for_task(run, "wait.story.raw", "deferred")  # C16: without a worker
+    deployment.land("story.raw", yesterday)
+    assert deployment.end_of(run).state == "success"
+    assert deployment.landed(ORDERS) == {yesterday}
+
+    deployment.land("story.raw", *earlier)
+    span = ("--start-ds", earlier[0], "--end-ds", earlier[1])  # C27: both inclusive
+    done = commands.command("backfill", ORDERS.dag_id, *span, "--wait", "--root", str(airflow.conf_root))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert deployment.landed(ORDERS) == {*earlier, yesterday}
+
+    (airflow.conf_root / "compiled" / ORDERS.file).unlink()
+    commands.reconciled_until(lambda: commands.is_gone(ORDERS.dag_id), why="the DAG of the conf is gone")  # C23
+    archived = [line["partition_key"] for line in commands.archived(ORDERS.dag_id) if line["kind"] == "run"]
+    assert sorted(map(str, archived)) == [*earlier, yesterday]
+    assert deployment.landed(ORDERS) == {*earlier, yesterday}  # what was written stays
+    assert airflow.api.dag(STAYS.dag_id) is not None
