@@ -18,7 +18,7 @@ INSTANTS = st.integers(0, 4_000_000_000)
 REVISIONS = st.builds(
     ScheduleRevision,
     INSTANTS,
-    st.sampled_from([None, PLAN.runs, schedule(), schedule("5 * * * *", start="2026-06-01", catchup=True, cap=3)]),
+    st.sampled_from([None, PLAN.schedule, schedule(), schedule("5 * * * *", start="2026-06-01", catchup=True, cap=3)]),
     enabled=st.booleans(),
     is_paused=st.booleans(),
     is_broken=st.booleans(),
