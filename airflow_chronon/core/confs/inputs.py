@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def left_without_inputs(plan: ConfPlan) -> Iterator[Fault]:
     """What a conf that catches up reads before its producers begin: those of its runs will fail."""
-    start = plan.schedule.first_start
-    if not plan.schedule.catch_up.enabled or start is None:
-        return
+    start, policy = plan.schedule.first_start, plan.schedule.catch_up
+    if not policy.enabled or policy.max_runs is not None or start is None:
+        return  # with a cap, where it begins depends on when it is deployed
     first = plan.schedule.first_after(start)
     if first is None:
         return
@@ -45,12 +45,12 @@ def left_without_inputs(plan: ConfPlan) -> Iterator[Fault]:
 
 
 def begins_later(plan: ConfPlan, *, new: Container[str], now: Instant) -> Iterator[Fault]:
-    """What the first run of a new conf without catch-up reads that its new producers do not make: it is skipped.
+    """What the first run of a new conf reads that its new producers do not make: it is skipped, or fails with catch-up.
 
     ``new`` are the DAGs that have had no run yet.
     """
-    run = plan.schedule.next_run(None, now)
-    if run is None or plan.schedule.catch_up.enabled:
+    run, catches_up = plan.schedule.next_run(None, now), plan.schedule.catch_up.enabled
+    if run is None:
         return
     for wait, writers, starts in _produced(plan, run):
         lacking = [start for start in starts if all(_passes_over(writer, start, new, now) for writer in writers)]
@@ -64,7 +64,8 @@ def begins_later(plan: ConfPlan, *, new: Container[str], now: Instant) -> Iterat
             remedy = (
                 f"to have it all the same: airflow-chronon backfill {writer.dag_id} --start-ds {first} --end-ds {last}"
             )
-            yield Fault("C30", "", f"{problem}: it is skipped, and the first one whose inputs are there lands", remedy)
+            end = "its run fails" if catches_up else "it is skipped, and the first one whose inputs are there lands"
+            yield Fault("C30", "", f"{problem}: {end}", remedy)
 
 
 def _produced(plan: ConfPlan, run: Run) -> Iterator[tuple[Wait, tuple[TableWriter, ...], list[Instant]]]:

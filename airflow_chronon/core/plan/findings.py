@@ -81,11 +81,9 @@ def _without_inputs(tree: TreeFacts, state: StateFacts, now: Instant) -> Iterato
     """Runs that a deployment would leave without what they read (C30)."""
     new = tree.confs.keys() - state.records.keys()
     for dag_id, plan in sorted(tree.confs.items()):
-        for fault in plan.warnings if dag_id in new else ():
-            if fault.rule == "C30":
-                yield Report(Severity.WARNING, fault, dag_id)
+        severity = Severity.WARNING if plan.schedule.catch_up.enabled else Severity.NOTE
         for fault in begins_later(plan, new=new, now=now) if dag_id in new else ():
-            yield Report(Severity.NOTE, fault, dag_id)
+            yield Report(severity, fault, dag_id)
 
 
 def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report]:

@@ -64,6 +64,13 @@ class TestANewChain:
             f"airflow-chronon backfill {HOURLY} --start-ds 2026-06-01-09-00 --end-ds 2026-06-01-10-00" in fault.remedy
         )
 
+    def test_with_catch_up_its_run_fails(self) -> None:
+        capped = Override(match="staging_query/t.s.hourly*", max_catchup_runs=1)
+        plan = plans(capped, catchup=True, start_date="2026-05-01", max_catchup_runs=2)[THREES]
+        assert isinstance(plan, ConfPlan) and not warned({THREES: plan})  # where it begins depends on when
+        (fault,) = begins_later(plan, new={HOURLY, THREES}, now=self.NOW)
+        assert fault.message.endswith("its run fails")
+
     def test_of_a_producer_that_runs_already_is_not_judged(self) -> None:
         assert self.begins({THREES}) == []
 
