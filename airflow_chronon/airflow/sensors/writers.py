@@ -1,24 +1,25 @@
 """The runs of the DAGs that write a table, asked through the triggerer's own supervisor (C30).
 
 The supervisor answers in the triggerer's process, as it does for Airflow's external-task trigger: no connection and no
-rights are needed. Its questions know runs by their ids and by their logical dates, which only scheduled runs have here.
+rights are needed. It counts runs and tells the states of tasks, of runs that are named: the ids of scheduled runs can be
+named, since the timetable makes them of their labels, those of replays cannot.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar, cast
 
-from airflow.sdk.execution_time.comms import GetDRCount, GetPreviousTI, GetTaskStates
+from airflow.sdk.execution_time.comms import GetDRCount, GetTaskStates
 from airflow.utils.state import DagRunState
 
 from airflow_chronon.airflow_api.coverage import LAST_TASK
-from airflow_chronon.core.calendar.instants import DAY, Instant, from_datetime, to_datetime
+from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import (
-    SCHEDULED,
     Forecast,
     Outlook,
     RunEnd,
@@ -34,7 +35,12 @@ _LOG = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 MOST_RUNS = 2_000  #: of one writer are asked about in a poll; partitions of further ones count as to come
-_AT_ONCE = 500  #: run ids in one question
+_CHARACTERS = 30_000  #: of run ids in one question: they are part of an address
+#: How many of the last runs that a schedule may have made are looked through for the newest that is there, step by step.
+_LAST_RUNS = (50, 1_000, 10_000)
+#: The same for one before a partition: three days of minutes, half a year of hours.
+_OLDER_RUNS = (200, 1_000, 5_000)
+_UNFINISHED_RUNS = 500  #: among so many of the last runs are those scheduled ones that are unfinished
 
 
 class Supervisor(Protocol):
@@ -99,8 +105,8 @@ class WriterHistories:
 
     def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor | None = None) -> None:
         self.writers, self._given = tuple(writers), supervisor
-        self._none_before: dict[str, Instant] = {}  #: no scheduled run of the DAG has a logical date before it
-        self._some_before: dict[str, Instant] = {}
+        self._newest_known: dict[str, dict[str, Instant]] = {}  #: by writer, its run id and where it ends
+        self._none_before: dict[str, Instant] = {}  #: no scheduled run of the DAG ends before it
 
     @property
     def _supervisor(self) -> Supervisor:
@@ -144,28 +150,27 @@ class WriterHistories:
         return WriterHistory(newest, ends, is_replaying=in_doubt and await self._is_replaying(writer, newest))
 
     async def _newest(self, writer: TableWriter, now: Instant) -> Instant | None:
-        """Where the newest scheduled run ends. The bound far ahead leaves out runs without a logical date, which PostgreSQL
-        lists first."""
-        before = now + 366 * DAY
-        while (found := await self._previous(writer.dag_id, before)) is not None:
-            run_id, before = found
-            if run_id.startswith(SCHEDULED):
-                return writer.end_of_run(run_id, before)
-            # else a run by hand that was given a logical date: the one before it
+        """Where the newest scheduled run ends; None when there is none among the last ones that the schedule may have made."""
+        known = self._newest_known.get(_key(writer), {})
+        if not known and not (await self._supervisor.asend(GetDRCount(dag_id=writer.dag_id))).count:
+            return None
+        async for run_ids in _batches(writer, now + 1, _LAST_RUNS):
+            run_ids |= known
+            there = await self._ends(writer.dag_id, list(run_ids))
+            if there:
+                run_id = max(there, key=run_ids.__getitem__)
+                self._newest_known[_key(writer)] = {run_id: run_ids[run_id]}
+                return run_ids[run_id]
+        self._newest_known.pop(_key(writer), None)
         return None
 
-    async def _previous(self, dag_id: str, before: Instant) -> tuple[str, Instant] | None:
-        """The run with the newest logical date before an instant: its id, and that date."""
-        message = GetPreviousTI(dag_id=dag_id, task_id=LAST_TASK, logical_date=to_datetime(before))
-        found = (await self._supervisor.asend(message)).task_instance
-        return (
-            None if found is None or found.logical_date is None else (found.run_id, from_datetime(found.logical_date))
-        )
-
     async def _ends(self, dag_id: str, run_ids: list[str]) -> dict[str, RunEnd]:
+        """How those of the runs stand that are there."""
         found: dict[str, RunEnd] = {}
-        for at in range(0, len(run_ids), _AT_ONCE):
-            message = GetTaskStates(dag_id=dag_id, task_ids=[LAST_TASK], run_ids=run_ids[at : at + _AT_ONCE])
+        longest = max(map(len, run_ids), default=1)
+        at_once = _CHARACTERS // longest
+        for at in range(0, len(run_ids), at_once):
+            message = GetTaskStates(dag_id=dag_id, task_ids=[LAST_TASK], run_ids=run_ids[at : at + at_once])
             states = (await self._supervisor.asend(message)).task_states
             found |= {run_id: _end_of(tasks.get(LAST_TASK)) for run_id, tasks in states.items()}
         return found
@@ -176,39 +181,46 @@ class WriterHistories:
         everything = await self._supervisor.asend(GetDRCount(dag_id=writer.dag_id, states=states))
         if not everything.count:
             return False
-        run_ids = writer.newest_run_ids(newest, _AT_ONCE)
-        scheduled = await self._supervisor.asend(GetDRCount(dag_id=writer.dag_id, states=states, run_ids=run_ids))
-        return bool(everything.count > scheduled.count)
+        async for run_ids in _batches(writer, newest + 1, (_UNFINISHED_RUNS,)):
+            message = GetDRCount(dag_id=writer.dag_id, states=states, run_ids=list(run_ids))
+            return bool(everything.count > (await self._supervisor.asend(message)).count)
+        return True
 
     async def _first_start(self, writer: TableWriter, never: list[Forecast]) -> Instant:
         """An instant before which no scheduled run's partitions start, as late as these partitions can tell.
 
-        Whether a scheduled run is older than a partition grows with the partition: a bisection finds where it begins.
+        From the newest of them back: each is either before all runs, or the run found before it tells of all that follow.
         """
-        starts = sorted(each.start for each in never)
-        low, high = 0, len(starts)  # none is older than starts[:low], one is than starts[high:]
-        while low < high:
-            middle = (low + high) // 2
-            if await self._has_older(writer, starts[middle]):
-                high = middle
-            else:
-                low = middle + 1
-        return starts[low - 1] + 1 if low else starts[0]
+        starts = sorted((each.start for each in never), reverse=True)
+        older: Instant | None = None  # the end of a run that is there
+        for start in starts:
+            run = writer.run_of(start)
+            end = start if run is None else run.end
+            if older is not None and older < end:
+                continue
+            older = await self._older_run(writer, end)
+            if older is None:
+                return start + 1
+        return starts[-1]
 
-    async def _has_older(self, writer: TableWriter, start: Instant) -> bool:
-        none, some = self._none_before.get(writer.dag_id), self._some_before.get(writer.dag_id)
-        run = writer.run_of(start)
-        before = start if run is None else run.window.start
-        if none is not None and before <= none:
-            return False
-        if some is not None and before >= some:
-            return True
-        found = await self._previous(writer.dag_id, before)
-        while found is not None and not found[0].startswith(SCHEDULED):
-            found = await self._previous(writer.dag_id, found[1])
-        known = self._none_before if found is None else self._some_before
-        known[writer.dag_id] = before
-        return found is not None
+    async def _older_run(self, writer: TableWriter, end: Instant) -> Instant | None:
+        """Where a scheduled run ends that is there and ends before ``end``, the newest of those that were looked for."""
+        key = _key(writer)
+        if end <= self._none_before.get(key, end - 1):
+            return None
+        async for run_ids in _batches(writer, end, _OLDER_RUNS):
+            there = await self._ends(writer.dag_id, list(run_ids))
+            if there:
+                return max(run_ids[run_id] for run_id in there)
+        self._none_before[key] = end
+        return None
+
+
+async def _batches(writer: TableWriter, end: Instant, counts: tuple[int, ...]) -> AsyncIterator[dict[str, Instant]]:
+    """See :meth:`TableWriter.run_ids_before`; worked out in a thread, since ten thousand take a moment."""
+    batches = writer.run_ids_before(end, counts)
+    while (batch := await asyncio.to_thread(next, batches, None)) is not None:
+        yield batch
 
 
 def _key(writer: TableWriter) -> str:

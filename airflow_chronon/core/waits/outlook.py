@@ -7,12 +7,12 @@ Nothing here asks Airflow: :class:`WriterHistory` holds what was asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.partitions.labels import IllegalLabel, in_run_id
+from airflow_chronon.core.partitions.labels import in_run_id
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 
@@ -70,26 +70,26 @@ class TableWriter:
         assert self.schedule is not None
         return f"{SCHEDULED}{in_run_id(self.schedule.key_of(run))}"
 
-    def end_of_run(self, run_id: str, logical_date: Instant) -> Instant:
-        """Where a scheduled run ends: with the partition that its id names, or by its logical date, where its interval
-        begins."""
-        assert self.schedule is not None
-        spec = self.schedule.spec
-        try:
-            return spec.start_of(run_id.removeprefix(SCHEDULED)) + spec.grid.interval
-        except IllegalLabel:  # a label with a sign that no run id has, or of another grid
-            run = self.schedule.without_bounds().run_after(logical_date)
-            return logical_date + spec.grid.interval if run is None else run.end
+    def run_ids_before(self, end: Instant, counts: Iterable[int]) -> Iterator[dict[str, Instant]]:
+        """The ids of scheduled runs that end before ``end``, each with where it ends, newest first and in batches.
 
-    def newest_run_ids(self, newest_end: Instant, count: int) -> list[str]:
-        """The ids of the newest scheduled runs up to the one that ends at ``newest_end``."""
+        ``counts`` says how many there are after each batch. Whether Airflow made these runs nobody knows here.
+        """
         assert self.schedule is not None
-        schedule, found = self.schedule.without_bounds(), list[str]()
-        run = schedule.run_ending(newest_end) or schedule.last_run(newest_end - 1)
-        while run is not None and len(found) < count:
-            found.append(self.run_id(run))
-            run = schedule.last_run(run.end - 1)  # its fire comes before this one's newest partition closes
-        return found
+        schedule, total = self.schedule.without_bounds(), 0
+        run = schedule.last_run(end - 1)
+        while run is not None and (following := schedule.run_after(run.end)) is not None and following.end < end:
+            run = following  # it has closed, and fires later
+        for count in counts:
+            found: dict[str, Instant] = {}
+            while run is not None and total < count:
+                found[self.run_id(run)] = run.end
+                total, run = (
+                    total + 1,
+                    schedule.last_run(run.end - 1),
+                )  # its fire comes before this one's partition closes
+            if found:
+                yield found
 
 
 @dataclass(frozen=True)

@@ -195,3 +195,18 @@ def test_what_is_to_come_comes_and_what_never_will_does_not(
             continue  # C30: before the first run everything is to come; within a cap the reconciler may owe it (H13)
         else:
             assert found is Outlook.NEVER, (start, now)
+
+
+@given(
+    schedule=st.sampled_from(SCHEDULES),
+    minutes=st.integers(0, 60 * 24 * 20),
+    counts=st.lists(st.integers(1, 9), min_size=1, max_size=4),
+)
+def test_the_runs_before_an_instant_are_those_of_the_schedule(
+    schedule: PartitionedSchedule, minutes: int, counts: list[int]
+) -> None:
+    end = T0 + minutes * 60
+    batches = list(writer_of(schedule).run_ids_before(end, sorted(counts)))
+    found = [(run_id, run_end) for batch in batches for run_id, run_end in batch.items()]
+    expected = [run for run in schedule.runs_between(T0 - 400 * DAY, end + 40 * DAY) if run.end < end][-max(counts) :]
+    assert found == [(writer_of(schedule).run_id(run), run.end) for run in reversed(expected)]
