@@ -26,9 +26,9 @@ from airflow_chronon.core.plan.facts import (
     StateFacts,
     TreeFacts,
     TreeState,
-    needs_of,
 )
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.plan.needs import needs_of
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError

@@ -135,7 +135,7 @@ class LocalStorage:
     def write(self, path: str, data: bytes) -> None:
         place = self.root / path
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(place.parent)
             replace_file(place, data, permissions=0o640)  # state holds settings; who runs the tasks shares the group
         except Exception as error:
             raise StorageError("write", place, error) from error
@@ -143,7 +143,11 @@ class LocalStorage:
     def remove(self, path: str) -> None:
         place = self.root / path
         with _guarded("remove", place):
-            place.unlink(missing_ok=True)
+            try:
+                place.unlink()
+            except FileNotFoundError:
+                return
+            flush(place.parent)
 
     def walk(self, folder: str, *, skip: Skip) -> Iterator[str] | None:
         place = self._folder(folder)
@@ -314,6 +318,14 @@ def replace_file(path: Path, data: bytes, *, permissions: int) -> None:
             os.unlink(temporary)
         raise
     flush(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder of this machine and those above it that are missing, on disk when this returns. Raises OSError."""
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+        flush(path.parent)
 
 
 def flush(path: Path) -> None:

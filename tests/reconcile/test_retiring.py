@@ -13,6 +13,7 @@ from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopRuns, WaitForRuns
+from airflow_chronon.core.plan.explain import explain_plan
 from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
 from tests.support.confs import at
@@ -286,6 +287,8 @@ def test_a_broken_conf_is_reported_and_remembered_as_switched_off() -> None:  # 
     assert not world.records()[ID].now.enabled
     world.now += 3600
     world.deploy(ONE, TWO)
+    world.parse()
+    assert f"record    {ID}: its conf is good again" in explain_plan(world.reconcile().plan)
     world.converge()
     assert [revision.enabled for revision in world.records()[ID].revisions] == [True, False, True]
 
@@ -340,6 +343,25 @@ def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
         assert [finding.fault.rule for finding in done.plan.findings] == ["C22"]
     world.deploy(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
     world.converge()
+
+
+def test_a_conf_that_is_back_on_another_grid_is_reported_until_it_is_taken_back() -> None:  # C22, H16
+    three_hours = conf("t.s.one__1", interval="3h", schedule="0 */3 * * *")
+    world = deployed(three_hours, TWO)
+    world.airflow.states[CONTRACTS_ASSET, contract_key(ID)] = "3h"
+    world.deploy(TWO)
+    world.converge()
+    assert ID not in world.records()
+    world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"), TWO)
+    for _ in range(3):
+        world.parse()
+        done = world.reconcile()
+        assert [finding.fault.rule for finding in done.plan.findings] == ["C22"]
+        world.now += 600
+    assert not done.outcome.done  # nothing new to remember
+    world.deploy(three_hours, TWO)
+    world.converge()
+    assert world.records()[ID].grid == "3h"
 
 
 def test_a_grid_may_change_before_anything_was_written() -> None:  # C22

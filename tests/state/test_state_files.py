@@ -50,6 +50,18 @@ def test_a_writer_that_dies_leaves_the_old_file_and_no_other(tmp_path: Path, mon
     assert files.read("a.json") == b"old" and os.listdir(tmp_path) == ["a.json"]
 
 
+def test_a_power_cut_takes_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # S9
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    files = open_state_files(str(tmp_path / "state"))
+    files.write("records/a.json", b"one")
+    folders = [str(tmp_path), str(tmp_path / "state"), str(tmp_path / "state" / "records")]
+    assert [each for each in synced if each in folders] == folders and len(synced) == 4  # and the file itself
+    synced.clear()
+    files.remove("records/a.json")
+    assert synced == folders[2:]
+
+
 def test_a_root_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file in the way")
     with pytest.raises(StateError, match=r"cannot write .*state_root"):

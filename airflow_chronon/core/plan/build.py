@@ -121,12 +121,12 @@ class _Planner:
         # by the record where Airflow does not have the DAG now
         is_paused = dag.is_paused if dag is not None else known is not None and known.is_paused
         is_paused_job = is_paused and isinstance(plan, JobPlan)
-        record = record_after(plan, manifest_of(plan, dumps=self.dumps), known, now=self.now, is_paused=is_paused_job)
-        grid = self.facts.airflow.contracts.get(dag_id)
+        manifest, grid = manifest_of(plan, dumps=self.dumps), self.facts.airflow.contracts.get(dag_id)
         if isinstance(plan, ConfPlan) and grid not in (None, str(plan.spec.grid)):
             # a changed grid is not a new revision: every run of it fails, and the grid of the table goes on to hold (C22)
-            revisions, pending = ((), None) if known is None else (known.revisions, known.pending)
-            record = replace(record, revisions=revisions, pending=pending)
+            record = replace(known or DeploymentRecord(dag_id, None, self.now), manifest=manifest, retirement=None)
+        else:
+            record = record_after(plan, manifest, known, now=self.now, is_paused=is_paused_job)
         record, replays = self._replays(plan, record)
         yield _written(known, record)
         yield from self._unpause(dag_id, plan.settings)
@@ -216,9 +216,15 @@ def _written(known: DeploymentRecord | None, record: DeploymentRecord) -> Action
     assert known is not None
     if replace(record, manifest=before) == known:
         return Keep(dag_id)
+    return Record(dag_id, record, _what_changed(known, record))
+
+
+def _what_changed(known: DeploymentRecord, record: DeploymentRecord) -> str:
+    """What is to be remembered of a conf whose manifest has not changed."""
     if record.pending != known.pending:
-        return Record(dag_id, record, "what is left of its replay")
-    now = record.now
-    if now is not None and now.is_broken:
-        return Record(dag_id, record, "its conf is bad, so it fires no more")
-    return Record(dag_id, record, "it was paused by hand" if record.is_paused else "it is not paused any more")
+        return "what is left of its replay"
+    if record.now is not None and record.now.is_broken:
+        return "its conf is bad, so it fires no more"
+    if known.now is None or known.now.is_broken:
+        return "its conf is good again"
+    return "it was paused by hand" if record.is_paused else "it is not paused any more"

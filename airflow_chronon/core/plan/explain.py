@@ -59,7 +59,7 @@ def _lines(action: Action) -> Iterator[str]:
         case Keep():
             return
         case SetAside(dag_id=dag_id):
-            yield f"set aside {dag_id}: its record is damaged, and kept"
+            yield f"damaged   {dag_id}: its record is set aside, and kept"
         case Deploy(dag_id=dag_id, is_new=is_new):
             yield f"deploy    {dag_id}: {'new' if is_new else 'changed'}"
         case Restore(dag_id=dag_id):

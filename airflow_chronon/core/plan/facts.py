@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
-from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.conf import Conf
 from airflow_chronon.core.confs.naming import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
 from airflow_chronon.core.confs.plan import RejectedConf
@@ -16,7 +15,6 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
-from airflow_chronon.core.plan.history import pending_after
 from airflow_chronon.core.plan.manifest import OFF_TAG, family_of
 from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.core.runs.states import KnownRun
@@ -159,7 +157,7 @@ class AirflowSettings:
 
 @dataclass(frozen=True)
 class AirflowFacts:
-    """What Airflow has: all its DAGs, and of some of them what :func:`needs_of` asks for."""
+    """What Airflow has: all its DAGs, and of some of them what a plan needs to know besides."""
 
     dags: Mapping[str, KnownDag] = field(default_factory=dict)  #: every DAG with the tag ``chronon``, of any branch
     contracts: Mapping[str, str] = field(default_factory=dict)  #: the grid that its table was first written on
@@ -209,42 +207,13 @@ class Facts:
     @cached_property
     def orphaned(self) -> tuple[str, ...]:
         """The DAGs of this deployment that no conf of the tree stands for, in a fixed order (C23)."""
-        return _orphaned(self.deployment, self.tree, self.state, self.airflow.dags)
+        return orphaned_dags(self.deployment, self.tree, self.state, self.airflow.dags)
 
 
-@dataclass(frozen=True)
-class Needs:
-    """The DAGs of which a plan has to know more from Airflow: usually none, or few."""
-
-    contracts: tuple[str, ...]  #: confs that are new here, or on another grid than before (C22)
-    active_runs: tuple[str, ...]  #: DAGs that are to go
-    past_runs: tuple[str, ...]  #: DAGs with pending backfills
-
-
-def needs_of(
-    deployment: Deployment, tree: TreeFacts, state: StateFacts, dags: Mapping[str, KnownDag], *, now: Instant
-) -> Needs:
-    """What is to be asked of Airflow, by what the tree, the state folder and the list of its DAGs tell."""
-
-    def is_pending(dag_id: str, plan: GoodPlan) -> bool:
-        known, dag = state.records.get(dag_id), dags.get(dag_id)
-        if known is None or dag is None or not deployment.owns(dag):
-            return False
-        return pending_after(known, plan.intervals, now=now) is not None
-
-    def is_on_known_grid(dag_id: str, plan: ConfPlan) -> bool:
-        return dag_id in state.records and state.records[dag_id].grid == str(plan.spec.grid)
-
-    return Needs(
-        contracts=tuple(dag_id for dag_id, plan in tree.confs.items() if not is_on_known_grid(dag_id, plan)),
-        active_runs=tuple(dag_id for dag_id in _orphaned(deployment, tree, state, dags) if dag_id in dags),
-        past_runs=tuple(dag_id for dag_id, plan in sorted(tree.plans.items()) if is_pending(dag_id, plan)),
-    )
-
-
-def _orphaned(
+def orphaned_dags(
     deployment: Deployment, tree: TreeFacts, state: StateFacts, dags: Mapping[str, KnownDag]
 ) -> tuple[str, ...]:
+    """The DAGs of a deployment that no conf of the tree stands for, in a fixed order (C23)."""
     known = _known_ids(deployment, state, dags)
     return tuple(sorted(dag_id for dag_id in known if not tree.holds(dag_id, state.records.get(dag_id))))
 

@@ -48,9 +48,9 @@ def test_every_kind_of_action_has_words_and_json() -> None:
 
 def test_what_is_held_is_listed_and_what_is_kept_is_counted() -> None:
     lines = explain_plan(actions.Plan(EVERY))
-    assert lines[-1].startswith("1 conf unchanged; set 1, deploy 1, restore 1")
+    assert lines[-1].startswith("1 conf unchanged; damaged 1, deploy 1, restore 1")
     assert [line.strip() for line in lines if "would retire" in line] == ["would retire x", "would retire y"]
-    assert not any("kept" in line for line in lines[:-1] if "set aside" not in line)
+    assert not any("kept" in line for line in lines[:-1] if "set aside, and kept" not in line)
 
 
 def test_a_replay_names_its_labels() -> None:

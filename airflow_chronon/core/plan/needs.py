@@ -1,0 +1,42 @@
+"""What a plan has to know of single DAGs, by what the tree, the state folder and the list of Airflow's DAGs tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.jobs.verdicts import GoodPlan
+from airflow_chronon.core.plan.facts import Deployment, KnownDag, StateFacts, TreeFacts, orphaned_dags
+from airflow_chronon.core.plan.history import pending_after
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The DAGs of which a plan has to know more from Airflow: usually none, or few."""
+
+    contracts: tuple[str, ...]  #: confs that are new here, or on another grid than before (C22)
+    active_runs: tuple[str, ...]  #: DAGs that are to go
+    past_runs: tuple[str, ...]  #: DAGs with pending backfills
+
+
+def needs_of(
+    deployment: Deployment, tree: TreeFacts, state: StateFacts, dags: Mapping[str, KnownDag], *, now: Instant
+) -> Needs:
+    """What is to be asked of Airflow once, before a plan is made."""
+
+    def is_pending(dag_id: str, plan: GoodPlan) -> bool:
+        known, dag = state.records.get(dag_id), dags.get(dag_id)
+        if known is None or dag is None or not deployment.owns(dag):
+            return False
+        return pending_after(known, plan.intervals, now=now) is not None
+
+    def is_on_known_grid(dag_id: str, plan: ConfPlan) -> bool:
+        return dag_id in state.records and state.records[dag_id].grid == str(plan.spec.grid)
+
+    return Needs(
+        contracts=tuple(dag_id for dag_id, plan in tree.confs.items() if not is_on_known_grid(dag_id, plan)),
+        active_runs=tuple(dag_id for dag_id in orphaned_dags(deployment, tree, state, dags) if dag_id in dags),
+        past_runs=tuple(dag_id for dag_id, plan in sorted(tree.plans.items()) if is_pending(dag_id, plan)),
+    )
