@@ -209,7 +209,6 @@ def test_an_answer_of_another_shape_is_one_sentence(stub: StubServer, answer: An
         ({"dags": 5}, "without a list under 'dags'"),
         ({"dags": [{**DAG, "dag_id": 5}]}, "without a text under 'dag_id'"),
         ({"dags": [{"dag_id": "x"}]}, "without 'is_paused'"),
-        ({"dags": [{**DAG, "last_parsed_time": "soon"}]}, "without a time under 'last_parsed_time'"),
     ],
 )
 def test_what_is_missing_from_an_answer_is_named(stub: StubServer, answer: Any, said: str) -> None:
