@@ -20,8 +20,8 @@ from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
 from airflow_chronon.core.describe.description import Neighbours
 from airflow_chronon.core.describe.page import plan_page
-from airflow_chronon.core.plan.activation import is_active, seen_plan
-from airflow_chronon.core.plan.manifest import plan_of_manifest
+from airflow_chronon.core.records.activation import is_active, seen_plan
+from airflow_chronon.core.records.manifest import plan_of_manifest
 from airflow_chronon.deployment import Deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import Records

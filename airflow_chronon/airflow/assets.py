@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult
 
 from airflow_chronon.core.confs.outputs import asset_uri
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset

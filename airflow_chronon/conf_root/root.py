@@ -25,7 +25,7 @@ from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.idle_overrides import idle_overrides
 from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
 from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
-from airflow_chronon.core.plan.manifest import family_of
+from airflow_chronon.core.records.manifest import family_of
 from airflow_chronon.core.settings.backends import backend_problems, runner_problems
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault, Rejected

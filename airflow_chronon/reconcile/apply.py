@@ -29,8 +29,8 @@ from airflow_chronon.core.plan.actions import (
     WritesRecord,
 )
 from airflow_chronon.core.plan.facts import Deployment, KnownDag
-from airflow_chronon.core.plan.pending import WHY_PENDING
-from airflow_chronon.core.plan.record import DeploymentRecord, Retirement
+from airflow_chronon.core.records.pending import WHY_PENDING
+from airflow_chronon.core.records.record import DeploymentRecord, Retirement
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.archive import history_of, is_archived, write_history
 from airflow_chronon.reconcile.gather import broken_dags

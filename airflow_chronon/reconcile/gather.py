@@ -27,8 +27,8 @@ from airflow_chronon.core.plan.facts import (
     TreeFacts,
     TreeState,
 )
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.plan.needs import needs_of
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError

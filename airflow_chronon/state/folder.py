@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError, StateFiles, open_state_files
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from airflow_chronon.core.plan.manifest import DeployedManifest
+from airflow_chronon.core.records.manifest import DeployedManifest
 from airflow_chronon.state.files import open_state_files
 
 

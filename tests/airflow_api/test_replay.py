@@ -20,7 +20,7 @@ from airflow_chronon.airflow_api.replay import (
     start,
 )
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.runs.backfill import Replay
 from tests.support.confs import plan_of, staging_query
 

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import TaskRecord
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from tests.support.command_line import Command
 from tests.support.confs import staging_query
 from tests.support.hourly_conf import CONF, DAG, Place, airflow, labels, place, run

@@ -9,8 +9,8 @@ import pytest
 from airflow_chronon.airflow_api.errors import LoginFailed
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.reconcile import gather
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import plan_now, reconcile

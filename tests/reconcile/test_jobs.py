@@ -11,7 +11,7 @@ from airflow_chronon.core.calendar.instants import HOUR, MINUTE, iso
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Report, Unpause
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.errors import Fault
 from tests.support.confs import at
 from tests.support.world import NOW, Killed, World, conf, go_on, job

@@ -15,7 +15,7 @@ from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopRuns, WaitForRuns
 from airflow_chronon.core.plan.explain import explain_plan
 from airflow_chronon.core.plan.facts import TreeState
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from tests.support.confs import at
 from tests.support.world import BAD, ID, ONE, THREE, TWO, broken, conf, deployed, job, tree
 

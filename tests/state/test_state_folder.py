@@ -10,9 +10,9 @@ import pytest
 from airflow_chronon.core.calendar.instants import TimeWindow
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of, plan_of_manifest
-from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill, Retirement
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import OFF_TAG, manifest_of, plan_of_manifest
+from airflow_chronon.core.records.record import DeploymentRecord, PendingBackfill, Retirement
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.state.files import StateError, StateFiles
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state

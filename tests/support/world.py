@@ -20,9 +20,9 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, read_job
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.facts import Deployment, TreeState
-from airflow_chronon.core.plan.history import as_seen
-from airflow_chronon.core.plan.manifest import plan_of_manifest
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.history import as_seen
+from airflow_chronon.core.records.manifest import plan_of_manifest
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault

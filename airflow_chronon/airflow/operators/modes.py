@@ -21,7 +21,7 @@ from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.format import format_run, format_wait
-from airflow_chronon.core.plan.grid_contract import contract_fault, contract_key
+from airflow_chronon.core.records.grid_contract import contract_fault, contract_key
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
 from airflow_chronon.core.settings.environment import job_environment

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 

@@ -32,12 +32,12 @@ from airflow_chronon.core.plan.actions import (
 )
 from airflow_chronon.core.plan.facts import Facts
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.plan.history import record_after, switched_off
-from airflow_chronon.core.plan.manifest import manifest_of, settings_of_manifest
 from airflow_chronon.core.plan.mass_retirement import held_back
-from airflow_chronon.core.plan.pending import pending_ranges
-from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.core.plan.retirement import OrphanedDag, retire_steps
+from airflow_chronon.core.records.history import record_after, switched_off
+from airflow_chronon.core.records.manifest import manifest_of, settings_of_manifest
+from airflow_chronon.core.records.pending import pending_ranges
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.model import ConfSettings, OnRetire, Pause
 from airflow_chronon.errors import Fault

@@ -10,8 +10,8 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.format import span
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.facts import TreeFacts
-from airflow_chronon.core.plan.grid_contract import contract_fault
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.grid_contract import contract_fault
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.errors import Fault
 
 

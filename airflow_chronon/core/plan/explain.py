@@ -28,8 +28,8 @@ from airflow_chronon.core.plan.actions import (
     Wait,
     WaitForRuns,
 )
-from airflow_chronon.core.plan.pending import WHY_PENDING
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.pending import WHY_PENDING
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 

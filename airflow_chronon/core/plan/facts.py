@@ -15,8 +15,8 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
-from airflow_chronon.core.plan.manifest import OFF_TAG, family_of
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.manifest import OFF_TAG, family_of
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault

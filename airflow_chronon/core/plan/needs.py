@@ -9,7 +9,7 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.facts import Deployment, KnownDag, StateFacts, TreeFacts, orphaned_dags
-from airflow_chronon.core.plan.history import pending_after
+from airflow_chronon.core.records.history import pending_after
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airflow_chronon.core.confs.plan import Plan
-from airflow_chronon.core.plan.history import as_seen
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.history import as_seen
+from airflow_chronon.core.records.record import DeploymentRecord
 
 
 def seen_plan(plan: Plan, record: DeploymentRecord | None) -> Plan:

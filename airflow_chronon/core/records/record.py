@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.plan.manifest import DeployedManifest
+from airflow_chronon.core.records.manifest import DeployedManifest
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision, instant_from_json

@@ -7,8 +7,8 @@ from dataclasses import replace
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.plan.manifest import DeployedManifest
-from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill
+from airflow_chronon.core.records.manifest import DeployedManifest
+from airflow_chronon.core.records.record import DeploymentRecord, PendingBackfill
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision
