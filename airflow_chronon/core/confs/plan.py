@@ -104,6 +104,11 @@ class Plan(ABC):
         return False
 
     @property
+    def may_name_backends(self) -> bool:
+        """Whether its own file may say with which catalog or runner it works."""
+        return True
+
+    @property
     def starts_when_seen(self) -> bool:
         """Whether its schedule fires only once a reconcile has seen it (H14)."""
         return False
@@ -111,11 +116,6 @@ class Plan(ABC):
     def as_seen(self, seen: Callable[[IntervalSchedule], IntervalSchedule]) -> Plan:
         """The same, as the deployment knows its schedule where that decides when it fires."""
         return self
-
-    @property
-    def intervals(self) -> PartitionedSchedule | IntervalSchedule | None:
-        """The older name of ``schedule``."""
-        return self.schedule
 
     @property
     def plan(self) -> Self:

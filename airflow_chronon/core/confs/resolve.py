@@ -86,6 +86,10 @@ class ConfPlan(Plan):
         return not self.modes and self.settings.unscheduled is Unscheduled.OMIT
 
     @property
+    def may_name_backends(self) -> bool:
+        return "airflow" in (self.conf.meta.custom_json or "")
+
+    @property
     def modes(self) -> tuple[Mode, ...]:
         """The scheduled modes."""
         return tuple(self.schedule.modes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, iso, parse_instant
@@ -20,6 +20,9 @@ from airflow_chronon.core.schedules.base import CatchUp, Schedule
 from airflow_chronon.core.schedules.job_runs import JobRun, illegal_key, refuse_key_and_window, run_by_hand
 from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.errors import ChrononError, Fault
+
+if TYPE_CHECKING:
+    from typing import Self  # typing has it from Python 3.11
 
 _DAY_TEXT = re.compile(r"\d{4}-\d\d-\d\d")
 LONGEST = 500 * 366 * DAY  #: the longest offset and lookback, in seconds: keeps every window within the calendar
@@ -58,7 +61,7 @@ class IntervalSchedule(Schedule[JobRun]):
         if faults:
             raise IllegalJobSchedule(faults[0])
 
-    def seen(self, *, first: Instant, active_since: Instant) -> IntervalSchedule:
+    def seen(self, *, first: Instant, active_since: Instant) -> Self:
         """The schedule as the deployment knows it (H8, H14, H15).
 
         ``first`` is when it first saw the job, the start of a schedule that names none; ``active_since`` when it first saw it or
