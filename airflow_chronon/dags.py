@@ -95,7 +95,7 @@ def _all_dags(
 def _built(
     found: Deployment, root: ConfRoot, plans: list[Plan], picked: _Picked, bad: list[RejectedConf]
 ) -> Iterator[DAG]:
-    """The DAGs of the good confs and jobs; a job's schedule is as the reconciler's journal knows it (H14)."""
+    """The DAGs of the good confs and jobs; a job's schedule is as its record knows it (H14)."""
     from airflow_chronon.airflow.dags.plans import build_dag
 
     neighbours = Neighbours.of(plans) if picked.pages else None

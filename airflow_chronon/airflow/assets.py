@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def sanitize_uri(uri: SplitResult) -> SplitResult:
     """Check a ``chronon://namespace/table`` URI. Raises ValueError for another shape."""
     if not uri.netloc or uri.path.strip("/").count("/") or not uri.path.strip("/"):
-        raise ValueError(f"{uri.geturl()!r} is no asset of a Chronon table: write chronon://namespace/table")
+        raise ValueError(f"{uri.geturl()!r} is not an asset of a Chronon table: write chronon://namespace/table")
     return uri
 
 

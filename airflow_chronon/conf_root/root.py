@@ -35,7 +35,7 @@ _CHECK_PLACE = "check the path and its permissions, or name another with --root 
 
 @dataclass(frozen=True)
 class ConfRoot:
-    """What was found under one root, before anything is judged."""
+    """Everything that was read from one conf root: settings, confs, jobs, and what is wrong with them."""
 
     path: Path
     settings: Settings

@@ -206,9 +206,9 @@ class World:
         for _ in range(rounds):
             self.parse()
             self.finish()
-            if self.reconcile(branch).plan.is_settled:
+            if self.reconcile(branch).plan.is_up_to_date:
                 return
-        raise AssertionError(f"not settled: {self.reconcile(branch).plan}")
+        raise AssertionError(f"not up to date: {self.reconcile(branch).plan}")
 
     # what a user sees
 

@@ -155,7 +155,7 @@ def _params() -> dict[str, Param]:
 
 
 def _task_id(text: str) -> str:
-    """A task id that Airflow takes; what does not survive is told apart by eight hex digits."""
+    """A task id that Airflow takes; what does not survive is replaced by eight hex digits."""
     if len(text) <= _MAX_TASK_ID and not _ILLEGAL.search(text):
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""The DAG of a plan, whatever it is of."""
+"""Builds the DAG of a plan with the builder of its kind, conf or job."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
                 return
             predecessors = order.take(server, started=context["ti"].start_date.timestamp())
         except ChrononError as error:
-            raise AirflowException(f"whether others write these partitions cannot be told: {error}") from None
+            raise AirflowException(f"whether others write these partitions is not known: {error}") from None
         if predecessors:
             self.log.info("%s", format_predecessors(predecessors))
             self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")

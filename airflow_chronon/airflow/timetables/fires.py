@@ -1,4 +1,4 @@
-"""Whether a DAG has its schedule."""
+"""Whether a DAG is built with its schedule, or off since it is only kept for its last runs."""
 
 from __future__ import annotations
 

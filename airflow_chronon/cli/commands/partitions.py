@@ -54,8 +54,8 @@ def partitions(options: argparse.Namespace) -> int:
         },
     )
     if server is None and options.format != "json":
-        told = "only catalogs were asked" if plan.has_partitions else "what ran is not known"
-        print(f"{told}: no connection names an Airflow", file=sys.stderr)
+        scope = "only catalogs were asked" if plan.has_partitions else "what ran is not known"
+        print(f"{scope}: no connection names an Airflow", file=sys.stderr)
     target.report_problems()
     return GOOD
 

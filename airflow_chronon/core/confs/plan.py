@@ -1,7 +1,7 @@
-"""What becomes of a conf or a job of the tree: a plan when it is good to run, or the reason why it has none.
+"""Verdicts on the confs and jobs of a tree: a plan for one that is good to run, else the reason why it has none.
 
 Every verdict answers ``key``, ``file``, ``status``, ``summary``, ``faults`` and ``warnings``; ``plan`` is None where there
-is no plan, and ``need_plan`` says why as an error. Only what differs between confs and jobs is asked of their plans.
+is no plan, and ``need_plan`` says why as an error. A plan answers what differs between confs and jobs.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Plan(ABC):
     def read_range(self, first: str, last: str, *, now: Instant | None = None) -> TimeWindow:
         """The intervals from ``first`` to ``last``, both inclusive and as people type them (C27).
 
-        Raises ``ChrononError`` for what names no range, for one of too many intervals and, with ``now``, for one whose
+        Raises ``ChrononError`` for what is not a range, for one of too many intervals and, with ``now``, for one whose
         last interval has not ended then.
         """
         schedule = self.need_schedule()

@@ -89,7 +89,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Edge:
-    """That one conf reads what another writes."""
+    """An edge between two confs: one reads what the other writes."""
 
     producer: ConfKey
     looks_back: bool  #: whether only partitions are read that ended before the consumer's own

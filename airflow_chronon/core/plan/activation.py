@@ -1,4 +1,4 @@
-"""Plans as the deployment knows their schedules: those of jobs fire only once a reconcile has seen them (H14, H15)."""
+"""Activation of jobs: a job's schedule fires only once a reconcile has seen it (H14, H15)."""
 
 from __future__ import annotations
 

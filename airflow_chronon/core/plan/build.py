@@ -1,4 +1,4 @@
-"""The plan itself: a pure function from what is there to what is to be done.
+"""Builds the plan of a reconcile: a pure function from facts to actions.
 
 Each DAG id is decided alone, from its record and its plan: deployed, kept as it is since its conf is bad, or retired.
 """

@@ -1,4 +1,4 @@
-"""What a plan is worked out from, as plain values: the tree, Airflow, and what the state folder remembers."""
+"""The facts that a plan is worked out from, as plain values: the tree, Airflow, and what the state folder remembers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TreeState(Enum):
 
 @dataclass(frozen=True)
 class Deployment:
-    """Whose DAGs these are: nothing else is ever touched (C24)."""
+    """The branch and the DAG bundle whose DAGs a plan may touch (C24)."""
 
     branch: str
     bundle: str | None  #: Airflow's DAG bundle; None: any, for a branch that is given up as a whole

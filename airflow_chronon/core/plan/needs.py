@@ -1,4 +1,4 @@
-"""What a plan has to know of single DAGs, by what the tree, the state folder and the list of Airflow's DAGs tell."""
+"""Which DAGs a reconcile has to ask Airflow more about before it can plan, so that it asks about no others."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The record of a DAG id: everything that a deployment remembers of it from one reconcile to the next, in one file.
 
-It is written whole and read with defaults: a key that is missing or unknown is no damage, so that older and newer
+It is written whole and read with defaults: a missing or unknown key is not damage, so that older and newer
 versions of the package read each other's records.
 """
 

@@ -1,4 +1,4 @@
-"""What every schedule answers, and the one policy for the runs that were missed (C29, H8 to H15).
+"""The base class of schedules, with the one policy for runs that were missed (C29, H8 to H15).
 
 A schedule is a row of runs over intervals that follow each other: partitions of a grid, or the times between two fires.
 The two kinds differ in what a run is for. Which run is next, due, missed or skipped is decided here for both, by where
@@ -166,7 +166,7 @@ class Schedule(ABC, Generic[RunT]):
     @property
     @abstractmethod
     def start_text(self) -> str:
-        """Where the schedule begins, in words; for one that has a start."""
+        """Where the schedule begins, as text; for one that has a start."""
 
     @abstractmethod
     def starts(self, start: Instant, end: Instant) -> Iterable[Instant]:

@@ -1,4 +1,5 @@
-"""What an Airflow run was asked for, whatever tells of it: a task, a trigger or the REST API (C9, C27, H2, H7)."""
+"""The request of an Airflow run: the partition or window that it is for, as tasks, triggers and the REST API have it
+(C9, C27, H2, H7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schedule and since when it holds: what H20 explains past intervals by."""
+"""A schedule revision: a schedule and since when it holds, by which past intervals are explained (H20)."""
 
 from __future__ import annotations
 

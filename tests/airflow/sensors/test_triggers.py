@@ -179,7 +179,7 @@ class TestAWait:
         ("policy", "ends"), [(Lookback.WARN, True), (Lookback.IGNORE, True), (Lookback.REQUIRE, False)]
     )
     def test_treats_a_hole_in_the_lookback_as_its_policy_says(self, wait_for, land, caplog, policy, ends):
-        # C17: 05-30 is missing; what lies before the first landed label is no hole
+        # C17: 05-30 is missing; what lies before the first landed label is not a hole
         caplog.set_level(logging.INFO)
         for label in ("2026-05-29", "2026-05-31", KEY):
             land(f"raw.orders/ds={label}")
@@ -290,7 +290,7 @@ class TestItsDeadline:
     """Airflow keeps it in its database and hands it to the trigger as ``timeout_after``, after a restart too."""
 
     @pytest.mark.parametrize(("on_timeout", "kind"), [("fail", TaskFailedEvent), ("skip", TaskSkippedEvent)])
-    def test_ends_the_wait_as_it_is_told(self, wait_for, clock, on_timeout, kind, caplog):
+    def test_ends_the_wait_as_it_is_reported(self, wait_for, clock, on_timeout, kind, caplog):
         # prior art 27
         trigger = wait_for(on_timeout=on_timeout)
         deadline = datetime.fromtimestamp(clock.instant, UTC)
