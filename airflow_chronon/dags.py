@@ -20,7 +20,7 @@ from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
 from airflow_chronon.core.describe.description import Neighbours
 from airflow_chronon.core.describe.page import plan_page
-from airflow_chronon.core.plan.activation import is_active, seen_plan
+from airflow_chronon.core.plan.history import is_active, seen_plan
 from airflow_chronon.core.plan.manifest import plan_of_manifest
 from airflow_chronon.deployment import Deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
@@ -131,8 +131,7 @@ def _kept(
     """
     if picked.wanted in good or not root.is_branch_known:
         return
-    from airflow_chronon.airflow.dags.plans import build_dag
-    from airflow_chronon.airflow.timetables.fires import Fires
+    from airflow_chronon.airflow.dags.plans import Fires, build_dag
 
     try:
         state = found.open_state(root)

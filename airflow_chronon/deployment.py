@@ -32,9 +32,8 @@ class Deployment:
     branch: str | None  #: where ``chronon.yaml`` names none; None: its default branch
     bundle: str  #: Airflow's DAG bundle that the loader file is in
     state_root: str  #: where the records and archives of all branches are kept: a path or an fsspec URL
-    orphaned_files: (
-        Path  #: a folder of this machine for the files of confs that are gone, while their last jobs need them
-    )
+    #: A folder of this machine for the files of confs that are gone, while their last jobs need them.
+    orphaned_files: Path
     environ: Mapping[str, str] = field(repr=False)
 
     def read_root(self) -> ConfRoot:

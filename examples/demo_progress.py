@@ -45,7 +45,7 @@ class Progress:
     expected: Expected
     table: str  #: full name; empty until Airflow knows the DAG
     landed: tuple[str, ...]  #: of the expected labels
-    waits: str  #: in words; empty when nothing is being waited for
+    waits: str  #: as a sentence; empty when nothing is being waited for
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult
 
-from airflow_chronon.core.confs.outputs import asset_uri
+from airflow_chronon.core.confs.conf import asset_uri
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import table_asset
-from airflow_chronon.airflow.operators.arguments import task_arguments
+from airflow_chronon.airflow.dags.plans import Fires
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
+from airflow_chronon.airflow.operators.work import task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
-from airflow_chronon.airflow.timetables.fires import Fires
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
 from airflow_chronon.core.calendar.instants import to_datetime
-from airflow_chronon.core.confs.outputs import output_table
+from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.waits.dependencies import TableDependency

@@ -19,7 +19,7 @@ from airflow_chronon.cli.output import GOOD, columns, show
 from airflow_chronon.cli.server import AIRFLOW, find_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.cli.target import open_target
-from airflow_chronon.core.plan.activation import is_active, seen_plan
+from airflow_chronon.core.plan.history import is_active, seen_plan
 from airflow_chronon.core.runs.states import Known, KnownRun, PartitionRow, done_labels
 
 CONF = option("conf", metavar="CONF", help="a DAG id, type/name, a name or a file")

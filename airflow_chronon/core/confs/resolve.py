@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.conf import Conf, schedule_faults, schedules_of
+from airflow_chronon.core.confs.conf import Conf, output_table, schedule_faults, schedules_of
 from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.naming import dag_id, tags
-from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf
 from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.sources import modes_with_dependencies

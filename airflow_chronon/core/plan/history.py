@@ -84,6 +84,17 @@ def as_seen(schedule: IntervalSchedule, record: DeploymentRecord | None) -> Inte
     return replace(seen, active_since=None) if record.is_paused else seen
 
 
+def seen_plan(plan: Plan, record: DeploymentRecord | None) -> Plan:
+    """The plan with the schedule that its timetable has; ``record`` is what is remembered of its DAG."""
+    return plan.as_seen(lambda schedule: as_seen(schedule, record))
+
+
+def is_active(plan: Plan, record: DeploymentRecord | None) -> bool:
+    """Whether a schedule that is on fires already, and does not wait for a reconcile to see it."""
+    planned, seen = plan.schedule, seen_plan(plan, record).schedule
+    return planned is None or not planned.is_on or (seen is not None and seen.is_on)
+
+
 def _makes_older_ones_due(
     before: PartitionedSchedule | IntervalSchedule | None, after: PartitionedSchedule | IntervalSchedule
 ) -> bool:

@@ -1,5 +1,4 @@
-"""The request of an Airflow run: the partition or window that it is for, as tasks, triggers and the REST API have it
-(C9, C27, H2, H7)."""
+"""The request of an Airflow run: the partition or window that a task, a trigger or the REST API asks for (C9, H2, H7)."""
 
 from __future__ import annotations
 
