@@ -47,7 +47,7 @@ class LeftForNextTime(ChrononError):
 
 
 class Unforeseen(ChrononError):
-    """A step raised what no step should."""
+    """A step failed with an exception that nobody foresaw."""
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ def test_two_branches_that_write_one_table_are_named(tmp_path: Path, monkeypatch
         str(tmp_path),
         FakeAirflow(),
     )
-    (told,) = (action for action in plan_now(place, now=NOW).actions if "too:" in str(action))
-    assert getattr(told, "conf", "") == "branch try"
-    assert "ns.t_s_one__1" in str(told) and "ns.t_s_two__1" not in str(told)
+    (report,) = (action for action in plan_now(place, now=NOW).actions if "too:" in str(action))
+    assert getattr(report, "conf", "") == "branch try"
+    assert "ns.t_s_one__1" in str(report) and "ns.t_s_two__1" not in str(report)
 
 
 def test_an_airflow_that_lets_nobody_in_leaves_everything_as_it_was() -> None:

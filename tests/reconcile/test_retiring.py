@@ -282,8 +282,8 @@ def test_a_broken_conf_is_reported_and_remembered_as_switched_off() -> None:  # 
     world.deploy(broken("t.s.one__1"), TWO)
     world.parse()
     done = world.reconcile()
-    (told,) = (action for action in done.plan.actions if isinstance(action, Report))
-    assert "fires no more until it is mended" in told.fault.message and done.is_good
+    (report,) = (action for action in done.plan.actions if isinstance(action, Report))
+    assert "fires no more until it is mended" in report.fault.message and done.is_good
     assert not world.records()[ID].now.enabled
     world.now += 3600
     world.deploy(ONE, TWO)

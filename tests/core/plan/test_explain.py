@@ -1,4 +1,4 @@
-"""The plan in words and as JSON: the same list (C22 to C25)."""
+"""The plan as text and as JSON: the same list (C22 to C25)."""
 
 from __future__ import annotations
 
