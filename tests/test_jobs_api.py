@@ -186,7 +186,7 @@ class TestScheduling:
             ({"start_time_offset_seconds": -3600}, "H2"),
             ({"lookback_seconds": 60, "start_time_offset_seconds": 60}, "H3"),
             ({"catchup": True}, "H15"),
-            ({"cron_expression": "0 0 0 L * ?"}, "L in the day-of-month"),
+            ({"cron_expression": "0 0 0 1,L * ?"}, "L in the day-of-month"),
             ({"cron_expression": "𐀀"}, "H1"),
             ({"max_active_runs": 0}, "1 or more"),
             ({"end_time_offset_seconds": "1h"}, "whole number"),

@@ -49,7 +49,7 @@ class TestCheck:
 
     def test_one_bad_file_never_touches_another(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/shape.yaml", HEAD + "schedul: {}\n")
-        write(jobs, "etl/rule.yaml", HEAD + "schedule: {cron_expression: '0 0 0 L * ?'}\n")
+        write(jobs, "etl/rule.yaml", HEAD + "schedule: {cron_expression: '0 0 0 1,L * ?'}\n")
         write(jobs, "etl/syntax.yaml", "version: [")
         write(jobs, "etl/huge.yaml", "#" * (MAX_JOB_BYTES + 1))
         (jobs / "jobs/etl/binary.yaml").write_bytes(b"\xff\xfe")
@@ -317,7 +317,7 @@ class TestImportSchedule:
         assert answer.code == 2 and "File exists" in answer.err and out.read_text() == "mine"
 
     def test_what_cannot_be_carried_is_named_and_nothing_is_made(self, command: Command, tmp_path: Path) -> None:
-        (tmp_path / "schedule.json").write_text('{"cronExpression": "0 0 0 L * ?", "startTimeOffsetSeconds": -5}')
+        (tmp_path / "schedule.json").write_text('{"cronExpression": "0 0 0 1,L * ?", "startTimeOffsetSeconds": -5}')
         answer = command("import-schedule", tmp_path / "schedule.json", "--out", tmp_path / "job.yaml")
         assert answer.code == 1 and answer.out == ""
         assert "cronExpression" in answer.err and "startTimeOffsetSeconds" in answer.err

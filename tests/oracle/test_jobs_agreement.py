@@ -30,13 +30,20 @@ CRONS = (
     "0 6 * * 1-5",
     "0 0 */3 * 1",
     "30 4,16 1-10 * *",
+    "0 0 4 L-28 * ?",
+    "0 30 6 1W * ?",
+    "0 */30 9 ? * MON#1",
+    "0 0 18 ? * TUEL",
+    "0 0 */6 ? * L 2026",
+    "0 0 0 1/2 5-7 ? 2026-2028",
+    "0 0 12 * * ? 2025,2027/2",
 )
 BAD_CRONS = (
     "30 0 0 * * ?",
     "0 0 0 1 * MON",
-    "0 0 0 L * ?",
-    "0 0 0 ? * 6#3",
-    "0 0 0 1 1 ? 2027",
+    "0 0 0 1,L * ?",
+    "0 0 0 ? * 6#6",
+    "0 0 0 1 1 ? 1969",
     "* * * *",
     "0 0 31 2 *",
 )
@@ -54,7 +61,9 @@ def moment(random: Random) -> str | None:
 
 def random_section(random: Random) -> dict[str, Any]:
     section: dict[str, Any] = {
-        "cron_expression": random.choice(BAD_CRONS if random.random() < 0.05 else CRONS),
+        "cron_expression": random.choice(
+            BAD_CRONS if random.random() < 0.05 else CRONS[: random.choice([6, len(CRONS)])]
+        ),
         "start_time": moment(random),
         "end_time": moment(random) if random.random() < 0.3 else None,
         "skip_to_date": moment(random) if random.random() < 0.3 else None,

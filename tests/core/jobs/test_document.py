@@ -98,7 +98,7 @@ class TestRejectedFiles:
     @pytest.mark.parametrize(
         ("section", "rule", "place"),
         [
-            ("cron_expression: '0 0 0 L * ?'", "H1", "line 4, schedule.cron_expression"),
+            ("cron_expression: '0 0 0 1,L * ?'", "H1", "line 4, schedule.cron_expression"),
             (
                 "cron_expression: '@hourly'\n  start_time_offset_seconds: -1",
                 "H2",

@@ -82,7 +82,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("changes", "rule", "field"),
         [
-            ({"cronExpression": "0 0 0 L * ?"}, "H1", "cronExpression"),
+            ({"cronExpression": "0 0 0 1,L * ?"}, "H1", "cronExpression"),
             ({"cronExpression": None}, "H1", "cronExpression"),
             ({"cronExpression": 5}, "input", "cronExpression"),
             ({"startTimeOffsetSeconds": -60}, "H2", "startTimeOffsetSeconds"),
@@ -113,7 +113,7 @@ class TestRefusals:
         ]
 
     def test_an_unknown_field_hides_no_broken_rule(self) -> None:
-        text = json.dumps({"cronExpression": "0 0 12 L * ?", "startTimeOffsetSeconds": -5, "catchup": True, "foo": 1})
+        text = json.dumps({"cronExpression": "0 0 12 1,L * ?", "startTimeOffsetSeconds": -5, "catchup": True, "foo": 1})
         with pytest.raises(Rejected) as caught:
             import_schedule(text)
         fields = {fault.field.partition(".")[0] for fault in caught.value.faults}

@@ -23,7 +23,7 @@ SHORT = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-FURTHEST = 32 * 1440  # minutes that a walk back may take: crons here fire once a month at least
+FURTHEST = 100 * 1440  # minutes that a walk back may take: crons here fire every quarter at least, their years aside
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class JobOracle:
     @staticmethod
     def refuse_what_cannot_be_carried(fields: list[str]) -> None:
         _, _, _, day, _, weekday, *year = fields
-        special = any(letter in day for letter in "LW") or "#" in weekday or weekday.endswith("L")
-        if fields[0] != "0" or year not in ([], ["*"]) or special or (day == "?") == (weekday == "?"):
+        is_odd = ("," in day and any(letter in day for letter in "LW")) or weekday.endswith(("#0", "#6"))
+        if fields[0] != "0" or is_odd or year == ["1969"] or (day == "?") == (weekday == "?"):
             raise Reject("H1", "cannot be carried")
 
     def is_fire(self, at: datetime) -> bool:
@@ -96,7 +96,14 @@ class JobOracle:
         return Run(fire, previous, moved, moved + (fire - previous))
 
     def before(self, fire: datetime) -> datetime:
-        return next(at for back in range(1, FURTHEST) if self.is_fire(at := fire - timedelta(minutes=back)))
+        return next(self.fires_before(fire), None) or next(self.without_years().fires_before(fire))
+
+    def without_years(self) -> JobOracle:
+        assert self.quartz is not None
+        return JobOracle({"cron_expression": " ".join(self.quartz.split()[:6])})
+
+    def fires_before(self, fire: datetime) -> Iterator[datetime]:
+        return (at for back in range(1, FURTHEST) if self.is_fire(at := fire - timedelta(minutes=back)))
 
     def runs(self, start: datetime, end: datetime) -> list[Run]:
         return [self.run(fire) for fire in self.fires(start, end)]
