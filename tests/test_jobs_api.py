@@ -185,7 +185,6 @@ class TestScheduling:
         [
             ({"start_time_offset_seconds": -3600}, "H2"),
             ({"lookback_seconds": 60, "start_time_offset_seconds": 60}, "H3"),
-            ({"catchup": True}, "H15"),
             ({"cron_expression": "0 0 0 1,L * ?"}, "L in the day-of-month"),
             ({"cron_expression": "𐀀"}, "H1"),
             ({"max_active_runs": 0}, "1 or more"),
@@ -202,6 +201,17 @@ class TestScheduling:
         with pytest.raises(ChrononError, match=said):
             job.schedule(**{"cron_expression": "@daily", **arguments})
         assert text_of(job) == TEXT
+
+    def test_catch_up_needs_no_start(self, root: Path) -> None:  # H15
+        job, more = job_of(root), {"max_active_runs": 2, "max_catchup_runs": 24}
+        found = job.schedule(
+            cron_expression="0 0 * ? * * *",
+            start_time_offset_seconds=3600,
+            catchup=True,
+            max_active_runs=2,
+            max_catchup_runs=24,
+        )
+        assert found.catchup and found.start_time is None and more.items() <= vars(found).items()
 
     def test_permissions_and_links_stay(self, root: Path) -> None:
         path = root / "jobs" / "etl" / "ingest.yaml"

@@ -177,6 +177,12 @@ class TestExplain:
             "[2026-06-03T09:00:00Z, 2026-06-03T10:00:00Z)",
         ]
 
+    def test_catch_up_without_a_start_begins_when_it_is_first_seen(self, command: Command, jobs: Path) -> None:  # H15
+        write(jobs, "etl/hourly.yaml", HEAD + "schedule: {cron_expression: '@hourly', catchup: true}\n")
+        answer = command("explain", "--root", jobs, "etl.hourly", "--after", "none", "--now", "2026-06-01T10:20")
+        assert "catch-up begins when the job is first seen" in answer.out
+        assert "the next one fires 2026-06-01T11:00:00Z" in answer.out
+
     def test_a_job_by_hand_has_no_runs(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/by_hand.yaml", HEAD)
         for span in (("--from", "2026-06-03", "--to", "2026-06-04"), ("--after", "none", "--now", "2026-06-03")):

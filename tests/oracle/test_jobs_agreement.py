@@ -69,7 +69,7 @@ def random_section(random: Random) -> dict[str, Any]:
         "skip_to_date": moment(random) if random.random() < 0.3 else None,
         "start_time_offset_seconds": random.choice([None, None, 0, 1, 3600, 90000, -5]),
         "lookback_seconds": random.choice([None, None, None, 1, 90000, 0]),
-        "catchup": random.random() < 0.5,
+        "catchup": random.random() < 0.65,
         "max_catchup_runs": random.choice([None, None, 1, 3, 24]),
         "enabled": random.random() < 0.95,
     }
@@ -95,7 +95,7 @@ def test_random_job_files_are_explained_alike(seed: int, tmp_path: Path, capsys:
     recovery = seed % 3 != 0
     last = None if seed % 3 == 1 else START + timedelta(minutes=random.randint(0, 1440))
     now = (last or START) + timedelta(minutes=random.randint(60, 4 * 1440))
-    sections = {f"job_{number}": random_section(random) for number in range(25)}
+    sections = {f"job_{number}": random_section(random) for number in range(32)}
     for name, section in sections.items():
         path = tmp_path / "jobs" / "team" / f"{name}.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,10 @@ class JobDescription(Description):
     @property
     def headline(self) -> str:
         schedule = self.plan.schedule
-        return "runs by hand only" if schedule is None else f"cron {schedule.cron.text!r}"
+        if schedule is None:
+            return "runs by hand only"
+        begins = ", catch-up begins when the job is first seen" if _begins_when_seen(schedule) else ""
+        return f"cron {schedule.cron.text!r}{begins}"
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -75,6 +78,8 @@ def _in_words(schedule: IntervalSchedule, plan: JobPlan) -> str:
         sentences.append("Each run's window is the time since the fire before")
     if catch_up.start is not None:
         sentences.append(f"The first interval begins at {iso(catch_up.start)}")
+    elif _begins_when_seen(schedule):
+        sentences.append("The first interval begins when the job was first seen by a reconcile")
     if catch_up.end is not None:
         sentences.append(f"No fire comes after {iso(catch_up.end)}")
     if not catch_up.enabled:
@@ -87,6 +92,11 @@ def _in_words(schedule: IntervalSchedule, plan: JobPlan) -> str:
     at_work = plan.settings.max_active_runs
     sentences.append(f"At most {at_work} work{'s' if at_work == 1 else ''} at a time; a fire that is due waits")
     return ". ".join(sentences) + "."
+
+
+def _begins_when_seen(schedule: IntervalSchedule) -> bool:
+    """Whether its catch-up has no start of its own (H15)."""
+    return schedule.catch_up.enabled and schedule.catch_up.start is None
 
 
 def _runs(schedule: IntervalSchedule) -> tuple[str, str]:

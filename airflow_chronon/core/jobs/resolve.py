@@ -177,9 +177,6 @@ def _schedule(
     offset, lookback = written.start_time_offset_seconds or 0, written.lookback_seconds
     faults += [job.placed(fault) for fault in schedule_faults(offset, lookback)]
     start, end, skip_to = (_bound(settings, name, faults) for name in ("start_date", "end_date", "skip_to_date"))
-    if settings.catchup and settings.start_date is None:
-        problem = "catch-up needs to know where the schedule begins"
-        faults.append(job.placed(Fault("H15", "catchup", problem, "set start_time")))
     if faults or cron is None:
         return None
     catch_up = CatchUp(settings.catchup, settings.max_catchup_runs, skip_to, start, end)

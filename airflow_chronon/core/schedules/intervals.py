@@ -26,7 +26,7 @@ LONGEST = 500 * 366 * DAY  #: the longest offset and lookback, in seconds: keeps
 
 
 class IllegalJobSchedule(ChrononError):
-    """An offset, a lookback or a catch-up that breaks H2, H3 or H15."""
+    """An offset or a lookback that breaks H2 or H3."""
 
 
 class NoSuchInterval(ChrononError):
@@ -38,7 +38,7 @@ class IntervalSchedule(Schedule[JobRun]):
     """The fires of one job and what becomes of those that were missed. Raises :class:`IllegalJobSchedule`.
 
     ``catch_up.start`` and ``catch_up.end`` are instants as written, on a fire or not: the first interval begins at the
-    start, and no fire comes after the end (H4, H15).
+    start, and no fire comes after the end (H4, H15). Without a start it begins when the deployment first sees the job.
     """
 
     cron: Cron
@@ -53,8 +53,6 @@ class IntervalSchedule(Schedule[JobRun]):
 
     def __post_init__(self) -> None:
         faults = schedule_faults(self.offset, self.lookback)
-        if self.catch_up.enabled and self.catch_up.start is None:
-            faults.append(Fault("H15", "catchup", "catch-up needs to know where the schedule begins", "set start_time"))
         if faults:
             raise IllegalJobSchedule(faults[0])
 

@@ -180,7 +180,6 @@ class TestRefusals:
             pytest.param({"lookback": 0}, "H3", "0 seconds", id="a lookback of nothing"),
             pytest.param({"lookback": -3600}, "H3", "-3600 seconds", id="a negative lookback"),
             pytest.param({"offset": 1, "lookback": 1}, "H3", "not both", id="moved and widened"),
-            pytest.param({"catchup": True}, "H15", "begins", id="catch-up without a start"),
         ],
     )
     def test_an_illegal_schedule_cannot_exist(self, of: dict[str, object], rule: str, said: str) -> None:

@@ -60,8 +60,6 @@ class JobOracle:
             raise Reject("H2", "negative")
         if self.back is not None and (self.back <= 0 or self.offset):
             raise Reject("H3", "lookback")
-        if self.catchup and self.start is None:
-            raise Reject("H15", "no start")
 
     @staticmethod
     def refuse_what_cannot_be_carried(fields: list[str]) -> None:
@@ -110,8 +108,8 @@ class JobOracle:
 
     def created(self, last: datetime | None, now: datetime) -> list[Run]:
         """What is created at ``now`` when the last run fired at ``last`` (None: the schedule is new)."""
-        if last is None and not self.catchup:
-            return []  # H8
+        if last is None and (not self.catchup or self.start is None):
+            return []  # H8, H15: it begins when it is first seen
         since = self.start if last is None else last
         assert since is not None
         due = [run for run in self.runs(since, now + timedelta(seconds=1)) if last is None or run.fire > last]
