@@ -62,7 +62,7 @@ def moment(random: Random) -> str | None:
 def random_section(random: Random) -> dict[str, Any]:
     section: dict[str, Any] = {
         "cron_expression": random.choice(
-            BAD_CRONS if random.random() < 0.05 else CRONS[: random.choice([6, len(CRONS)])]
+            BAD_CRONS if random.random() < 0.05 else CRONS[: random.choice([6, 6, len(CRONS)])]
         ),
         "start_time": moment(random),
         "end_time": moment(random) if random.random() < 0.3 else None,

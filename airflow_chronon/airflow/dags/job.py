@@ -27,7 +27,7 @@ def build_job_dag(
     start = None if schedule is None else schedule.first_start
     with DAG(
         plan.dag_id,
-        schedule=None if schedule is None else JobTimetable(schedule),
+        schedule=None if schedule is None else JobTimetable(schedule, plan.dag_id),
         start_date=None if start is None else to_datetime(start),
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,
