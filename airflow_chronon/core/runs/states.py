@@ -40,6 +40,10 @@ class KnownRun:
     order: tuple[float, str] = (0.0, "")  #: a later run of a partition has the greater one
     fills: bool = True  #: it writes them; a run of a conf's uploads alone does not (C10)
 
+    @property
+    def is_active(self) -> bool:
+        return self.state in _ACTIVITY
+
 
 @dataclass(frozen=True)
 class PartitionRow:
