@@ -311,5 +311,16 @@ class TestRunning:
             job_of(root).run(start_time="2026-06-02")
 
     def test_without_an_airflow_it_is_told_how_to_name_one(self, root: Path) -> None:
-        with pytest.raises(ChrononError, match="nobody said where Airflow is"):
+        with pytest.raises(ChrononError, match=r"nobody said where Airflow is.*give airflow=") as refused:
             job_of(root).run()
+        assert "--airflow" not in str(refused.value)
+
+    def test_with_a_logical_date_of_its_own(self, root: Path, airflow: FakeAirflow) -> None:  # H7
+        date = datetime(2026, 5, 1, tzinfo=UTC)
+        run = job_of(root).run("2026-06-01", "2026-06-02", logical_date=date, airflow=airflow)
+        assert run.conf["logical_date"] == "2026-05-01T00:00:00Z"
+
+    def test_a_logical_date_without_a_window_is_refused(self, root: Path, airflow: FakeAirflow) -> None:  # H7
+        with pytest.raises(ChrononError, match="without a window"):
+            job_of(root).run(logical_date="2026-06-01", airflow=airflow)
+        assert airflow.run_records == []

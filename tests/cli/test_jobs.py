@@ -183,6 +183,15 @@ class TestExplain:
         assert "catch-up begins when the job is first seen" in answer.out
         assert "the next one fires 2026-06-01T11:00:00Z" in answer.out
 
+    def test_what_the_skip_date_drops_is_not_shown_as_a_run(self, command: Command, jobs: Path) -> None:  # H11
+        write(jobs, "etl/hourly.yaml", HOURLY.replace("2026-01-01", "2026-01-01, skip_to_date: 2026-06-03T02:00Z"))
+        span = ("explain", "etl.hourly", "--root", jobs, "--from", "2026-06-03T01:00", "--to", "2026-06-03T04:00")
+        lines = command(*span).out.splitlines()
+        assert [line.split()[0] for line in lines[2:-1]] == ["2026-06-03T03:00:00Z"]
+        assert "2 runs skipped: skip_to_date is 2026-06-03T02:00:00Z" in lines[-1]
+        found = command(*span, "--format", "json").json["job/etl.hourly"]["runs"]
+        assert [run.get("skipped", False) for run in found] == [True, True, False]
+
     def test_a_job_by_hand_has_no_runs(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/by_hand.yaml", HEAD)
         for span in (("--from", "2026-06-03", "--to", "2026-06-04"), ("--after", "none", "--now", "2026-06-03")):

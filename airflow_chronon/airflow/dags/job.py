@@ -61,6 +61,7 @@ def _params() -> dict[str, Param]:
             None,
             type=["null", "string"],
             title="Logical date of the window",
-            description="Left empty: the start of the window.",
+            description="What the job is told as HOPS_LOGICAL_DATE, an instant such as 2026-01-15T03:00:00Z; needs a "
+            "window. Left empty: the start of the window.",
         ),
     }

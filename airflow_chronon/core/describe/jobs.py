@@ -77,13 +77,15 @@ def _in_words(schedule: IntervalSchedule, plan: JobPlan) -> str:
     else:
         sentences.append("Each run's window is the time since the fire before")
     if catch_up.start is not None:
-        sentences.append(f"The first interval begins at {iso(catch_up.start)}")
+        first = "The first interval begins at" if catch_up.enabled else "No interval begins before"
+        sentences.append(f"{first} {iso(catch_up.start)}")
     elif _begins_when_seen(schedule):
         sentences.append("The first interval begins when the job was first seen by a reconcile")
     if catch_up.end is not None:
         sentences.append(f"No fire comes after {iso(catch_up.end)}")
     if not catch_up.enabled:
-        sentences.append("After an outage only the newest run is made")
+        new = "There is no catch-up: a job that is new, or on again after a pause, waits for its next fire"
+        sentences += [new, "After an outage the newest run that it missed is made, and no other"]
     else:
         kept = "" if catch_up.max_runs is None else f", the newest {catch_up.max_runs} of them"
         sentences.append(f"Missed runs are caught up{kept}")
@@ -105,7 +107,8 @@ def _runs(schedule: IntervalSchedule) -> tuple[str, str]:
     free = replace(schedule, enabled=True, catch_up=CatchUp(start=start, end=end))
     heading, since, until = "Runs of a reference week", REFERENCE_WEEK, REFERENCE_WEEK + 7 * DAY
     if start is not None and start > REFERENCE_WEEK:
-        heading, since, until = "The first runs", start, start + 366 * DAY
+        heading = "The first runs" if schedule.catch_up.enabled else "Runs from its start on"
+        since, until = start, start + 366 * DAY
     runs = islice(free.runs_between(since, until), RUNS_SHOWN)
     rows = [(iso(run.fire), run.key, iso(run.window.start), iso(run.window.end)) for run in runs]
     table = markdown_table(("fire", "logical date", "window from", "to"), rows) if rows else "None."

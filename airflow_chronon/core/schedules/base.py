@@ -71,7 +71,7 @@ class Schedule(ABC, Generic[RunT]):
             return self._oldest_missed(now if begin is None else begin, newest)
         after = self.missed_after(last_end, now)
         if newest is not None and newest.end > after:
-            return newest if self._is_kept(newest) else self.first_after(newest.end)
+            return newest if self.is_kept(newest) else self.first_after(newest.end)
         return self.first_after(after)
 
     def missed(self, last_end: Instant | None, now: Instant) -> Iterator[RunT]:
@@ -104,7 +104,8 @@ class Schedule(ABC, Generic[RunT]):
             return first
         return self.back(newest, cap - 1, not_before=first)  # the skip date first, then the cap (H11)
 
-    def _is_kept(self, run: RunT) -> bool:
+    def is_kept(self, run: RunT) -> bool:
+        """Whether the skip date keeps a run (H11)."""
         skip_to = self.catch_up.skip_to
         return skip_to is None or self.start_of(run) >= skip_to
 
