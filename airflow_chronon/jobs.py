@@ -149,11 +149,13 @@ class Job:
         start_time: Moment | None = None,
         end_time: Moment | None = None,
         *,
+        logical_date: Moment | None = None,
         env: Mapping[str, str] | None = None,
         airflow: str | AirflowServer | None = None,
     ) -> RunRecord:
         """Start one run through Airflow's API, over ``[start_time, end_time)`` or without a window (H7).
 
+        ``logical_date`` is what the job is told as that of its window; by default the window's start.
         ``env`` wins over the job's own variables and over those that are worked out (H5). ``airflow`` is the address of
         the server, such as ``http://user:password@host:8080``; by default the connection that the environment names.
         Raises :class:`airflow_chronon.errors.ChrononError` for half a window and for what Airflow refuses.
@@ -166,10 +168,12 @@ class Job:
             problem = "env holds something else than text by name"
             raise ChrononError(Fault("H5", "env", problem, 'write env={"NAME": "value"}'), conf=self.key)
         given_texts(given)  # raises for a name that none can have
-        start, end = (None if each is None else _instant(each) for each in (start_time, end_time))
-        asked_window(start, end)  # half a window is refused before anything is asked
+        start, end, date = (None if each is None else _instant(each) for each in (start_time, end_time, logical_date))
+        if asked_window(start, end) is None and date is not None:  # half a request is refused before anything is asked
+            problem = f"a logical date {logical_date!r} is given without a window"
+            raise ChrononError(Fault("H7", "logical_date", problem, "give start_time and end_time too"), conf=self.key)
         server = _server(airflow, self._environ)
-        return start_run(server, self.dag_id, start=start, end=end, env=env)
+        return start_run(server, self.dag_id, start=start, end=end, logical_date=date, env=env)
 
     def _text(self) -> str:
         try:
@@ -241,7 +245,7 @@ def _server(airflow: str | AirflowServer | None, environ: Mapping[str, str]) -> 
         raise ChrononError(Fault("H19", "airflow", f"{type(airflow).__name__} names no Airflow", remedy))
     login = find_login(environ, address=airflow)
     if login is None:
-        raise not_configured()
+        raise not_configured(or_give='airflow="http://user:password@host:8080"')
     return AirflowRest(login)
 
 

@@ -185,8 +185,7 @@ class TestScheduling:
         [
             ({"start_time_offset_seconds": -3600}, "H2"),
             ({"lookback_seconds": 60, "start_time_offset_seconds": 60}, "H3"),
-            ({"catchup": True}, "H15"),
-            ({"cron_expression": "0 0 0 L * ?"}, "L in the day-of-month"),
+            ({"cron_expression": "0 0 0 1,L * ?"}, "L in the day-of-month"),
             ({"cron_expression": "𐀀"}, "H1"),
             ({"max_active_runs": 0}, "1 or more"),
             ({"end_time_offset_seconds": "1h"}, "whole number"),
@@ -202,6 +201,17 @@ class TestScheduling:
         with pytest.raises(ChrononError, match=said):
             job.schedule(**{"cron_expression": "@daily", **arguments})
         assert text_of(job) == TEXT
+
+    def test_catch_up_needs_no_start(self, root: Path) -> None:  # H15
+        job, more = job_of(root), {"max_active_runs": 2, "max_catchup_runs": 24}
+        found = job.schedule(
+            cron_expression="0 0 * ? * * *",
+            start_time_offset_seconds=3600,
+            catchup=True,
+            max_active_runs=2,
+            max_catchup_runs=24,
+        )
+        assert found.catchup and found.start_time is None and more.items() <= vars(found).items()
 
     def test_permissions_and_links_stay(self, root: Path) -> None:
         path = root / "jobs" / "etl" / "ingest.yaml"
@@ -301,5 +311,16 @@ class TestRunning:
             job_of(root).run(start_time="2026-06-02")
 
     def test_without_an_airflow_it_says_how_to_name_one(self, root: Path) -> None:
-        with pytest.raises(ChrononError, match="nobody said where Airflow is"):
+        with pytest.raises(ChrononError, match=r"nobody said where Airflow is.*give airflow=") as refused:
             job_of(root).run()
+        assert "--airflow" not in str(refused.value)
+
+    def test_with_a_logical_date_of_its_own(self, root: Path, airflow: FakeAirflow) -> None:  # H7
+        date = datetime(2026, 5, 1, tzinfo=UTC)
+        run = job_of(root).run("2026-06-01", "2026-06-02", logical_date=date, airflow=airflow)
+        assert run.conf["logical_date"] == "2026-05-01T00:00:00Z"
+
+    def test_a_logical_date_without_a_window_is_refused(self, root: Path, airflow: FakeAirflow) -> None:  # H7
+        with pytest.raises(ChrononError, match="without a window"):
+            job_of(root).run(logical_date="2026-06-01", airflow=airflow)
+        assert airflow.run_records == []

@@ -126,9 +126,9 @@ def find_login(environ: Mapping[str, str], *, address: str | None = None) -> Log
     return Login(address.rstrip("/"), kept.user, kept.password, kept.token)
 
 
-def not_configured() -> NotConfigured:
-    """What a command says that cannot do without Airflow."""
-    remedy = f"set {ENVIRONMENT_VARIABLE}=chronon-airflow://user:password@host:8080, or give --airflow URL"
+def not_configured(*, or_give: str = "--airflow URL") -> NotConfigured:
+    """What a command says that cannot do without Airflow; ``or_give`` is how its caller may name one instead."""
+    remedy = f"set {ENVIRONMENT_VARIABLE}=chronon-airflow://user:password@host:8080, or give {or_give}"
     return NotConfigured(Fault("connection", "", "nobody said where Airflow is", remedy))
 
 

@@ -134,11 +134,16 @@ class _Applier:
         try:
             if len(label_range.labels) == 1:
                 # a name of its own: asked twice, Airflow refuses the second
-                key = label_range.labels[0]
-                self.server.trigger(dag_id, partition_key=key, note=note, run_id=f"manual__{in_run_id(key)}__pending")
+                key, again = label_range.labels[0], "" if action.since is None else f"_{action.since}"
+                run_id = f"manual__{in_run_id(key)}__pending{again}"
+                self.server.trigger(dag_id, partition_key=key, note=note, run_id=run_id)
                 return
             request = BackfillRequest(
-                dag_id, label_range.first, label_range.last, Reprocess.NONE, action.max_active_runs
+                dag_id,
+                label_range.first,
+                label_range.last,
+                Reprocess.NONE if action.since is None else Reprocess.COMPLETED,
+                action.max_active_runs,
             )
             planned = self.server.plan_backfill(request)
             if set(planned) != set(label_range.labels):

@@ -49,7 +49,7 @@ class TestCheck:
 
     def test_one_bad_file_never_touches_another(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/shape.yaml", HEAD + "schedul: {}\n")
-        write(jobs, "etl/rule.yaml", HEAD + "schedule: {cron_expression: '0 0 0 L * ?'}\n")
+        write(jobs, "etl/rule.yaml", HEAD + "schedule: {cron_expression: '0 0 0 1,L * ?'}\n")
         write(jobs, "etl/syntax.yaml", "version: [")
         write(jobs, "etl/huge.yaml", "#" * (MAX_JOB_BYTES + 1))
         (jobs / "jobs/etl/binary.yaml").write_bytes(b"\xff\xfe")
@@ -176,6 +176,21 @@ class TestExplain:
             "2026-06-03T09:00:00Z",
             "[2026-06-03T09:00:00Z, 2026-06-03T10:00:00Z)",
         ]
+
+    def test_catch_up_without_a_start_begins_when_it_is_first_seen(self, command: Command, jobs: Path) -> None:  # H15
+        write(jobs, "etl/hourly.yaml", HEAD + "schedule: {cron_expression: '@hourly', catchup: true}\n")
+        answer = command("explain", "--root", jobs, "etl.hourly", "--after", "none", "--now", "2026-06-01T10:20")
+        assert "catch-up begins when the job is first seen" in answer.out
+        assert "the next one fires 2026-06-01T11:00:00Z" in answer.out
+
+    def test_what_the_skip_date_drops_is_not_shown_as_a_run(self, command: Command, jobs: Path) -> None:  # H11
+        write(jobs, "etl/hourly.yaml", HOURLY.replace("2026-01-01", "2026-01-01, skip_to_date: 2026-06-03T02:00Z"))
+        span = ("explain", "etl.hourly", "--root", jobs, "--from", "2026-06-03T01:00", "--to", "2026-06-03T04:00")
+        lines = command(*span).out.splitlines()
+        assert [line.split()[0] for line in lines[2:-1]] == ["2026-06-03T03:00:00Z"]
+        assert "2 runs skipped: skip_to_date is 2026-06-03T02:00:00Z" in lines[-1]
+        found = command(*span, "--format", "json").json["job/etl.hourly"]["runs"]
+        assert [run.get("skipped", False) for run in found] == [True, True, False]
 
     def test_a_job_by_hand_has_no_runs(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/by_hand.yaml", HEAD)
@@ -317,7 +332,7 @@ class TestImportSchedule:
         assert answer.code == 2 and "File exists" in answer.err and out.read_text() == "mine"
 
     def test_what_cannot_be_carried_is_named_and_nothing_is_made(self, command: Command, tmp_path: Path) -> None:
-        (tmp_path / "schedule.json").write_text('{"cronExpression": "0 0 0 L * ?", "startTimeOffsetSeconds": -5}')
+        (tmp_path / "schedule.json").write_text('{"cronExpression": "0 0 0 1,L * ?", "startTimeOffsetSeconds": -5}')
         answer = command("import-schedule", tmp_path / "schedule.json", "--out", tmp_path / "job.yaml")
         assert answer.code == 1 and answer.out == ""
         assert "cronExpression" in answer.err and "startTimeOffsetSeconds" in answer.err

@@ -187,20 +187,37 @@ class TestASchedule:
 
     START = "2026-06-09T12:00Z"
 
-    def again(self, **schedule: object) -> World:
-        world = deployed(start_time=self.START)
+    def again(self, *, before: bool = False, **schedule: object) -> World:
+        world = deployed(start_time=self.START, catchup=before)
         ran(world, at("2026-06-09 12:00") + 3 * HOUR)
         ran(world, NOW)
         later(world, MINUTE, job(cron=None))
         later(world, MINUTE, job(**schedule))  # type: ignore[arg-type]
         return world
 
-    def test_with_catch_up_replays_what_was_missed_since_its_start(self) -> None:
-        # H13: as if catch-up had been switched on in between
-        world = self.again(start_time=self.START, catchup=True)
+    @pytest.mark.parametrize("before", [False, True], ids=["had no catch-up before", "had catch-up before"])
+    def test_with_catch_up_replays_everything_since_its_start(self, before: bool) -> None:
+        # H16: it is new, as if the job were, and what ran before does not count
+        world = self.again(before=before, start_time=self.START, catchup=True)
         go_on(world)
         keys = [str(run.partition_key)[11:13] for run in world.airflow.run_records if run.run_type != "scheduled"]
-        assert keys == ["12", "13", *(str(hour) for hour in range(15, 23))]
+        assert keys == [str(hour) for hour in range(12, 24)]
+        assert entry(world).pending is None
+
+    def test_with_a_cap_replays_the_newest_of_it(self) -> None:
+        # H10, H16
+        world = self.again(start_time=self.START, catchup=True, max_catchup_runs=2)
+        go_on(world)
+        keys = [str(run.partition_key)[11:13] for run in world.airflow.run_records if run.run_type != "scheduled"]
+        assert keys == ["22", "23"]
+
+    def test_without_catch_up_waits_for_its_next_fire(self) -> None:
+        # H8, H16
+        world = self.again(start_time=self.START)
+        world.parse()
+        following = world.airflow.jobs[ID].next_run(NOW, world.now + HOUR)
+        assert following is not None and following.fire == NOW + HOUR
+        assert entry(world).pending is None
 
     def test_without_a_start_begins_when_it_is_seen(self) -> None:
         # H15

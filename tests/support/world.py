@@ -194,7 +194,7 @@ class World:
                 and not record.is_paused
                 and (dag_ids is None or run.dag_id in dag_ids)
             ):
-                self.airflow.run_records[index] = replace(run, state="success")
+                self.airflow.run_records[index] = replace(run, state="success", start=run.start or self.now)
         ended = {(run.dag_id, run.run_id) for run in self.airflow.run_records if not run.is_active}
         self.airflow.task_records = [
             replace(task, state="success") if (task.dag_id, task.run_id) in ended else task

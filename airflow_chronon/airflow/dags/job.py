@@ -27,7 +27,7 @@ def build_job_dag(
     start = None if schedule is None else schedule.first_start
     with DAG(
         plan.dag_id,
-        schedule=None if schedule is None else JobTimetable(schedule),
+        schedule=None if schedule is None else JobTimetable(schedule, plan.dag_id),
         start_date=None if start is None else to_datetime(start),
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,
@@ -61,6 +61,7 @@ def _params() -> dict[str, Param]:
             None,
             type=["null", "string"],
             title="Logical date of the window",
-            description="Left empty: the start of the window.",
+            description="What the job is told as HOPS_LOGICAL_DATE, an instant such as 2026-01-15T03:00:00Z; needs a "
+            "window. Left empty: the start of the window.",
         ),
     }

@@ -74,34 +74,48 @@ def was_only_waiting(fire: datetime, dag_model: DagModel, last: DagRun) -> bool:
     return (session.scalar(unfinished_then) or 0) >= limit
 
 
-def held_until(dag_run: DagRun, *, since: datetime) -> datetime | None:
-    """Until when the DAG of a run was paused by hand, if that was after ``since``: now, while it still is (H14).
+def held_until(row: DagRun | DagModel) -> datetime | None:
+    """Until when the DAG of a row was last paused by hand: now, while it still is; None when it never was (H14).
 
     By Airflow's audit log, which has every pause by the UI, the API and the command line for one DAG; those of many DAGs
     by a pattern are not recorded by DAG there. An unpausing of a DAG that was not paused, as by a script, ends no pause.
     """
+    session = _session_of(row)
+    return None if session is None else _held_until(row.dag_id, session)
+
+
+def held_until_here(dag_id: str) -> datetime | None:
+    """The same of a DAG without a run, where Airflow plans it: by the session in which this thread is."""
+    from airflow import settings
+
+    sessions = getattr(settings, "Session", None)
+    registry = getattr(sessions, "registry", None)
+    if sessions is None or registry is None or not registry.has():
+        return None
+    session: Session = sessions()
+    with session.no_autoflush:  # Airflow is in the middle of writing what it plans
+        return _held_until(dag_id, session)
+
+
+def _held_until(dag_id: str, session: Session) -> datetime | None:
     from airflow.models.dag import DagModel as Model
     from airflow.models.log import Log
     from sqlalchemy import func, or_, select
 
-    session = _session_of(dag_run)
-    if session is None:
-        return None
-    model = session.get(Model, dag_run.dag_id)
+    model = session.get(Model, dag_id)
     if model is not None and model.is_paused:
         return datetime.fromtimestamp(moment(), UTC)
     # few rows of the log are of these events, which have an index; of one DAG there may be millions
     pausing, unpausing = (
         (
             Log.event.in_(("patch_dag", command)),
-            Log.dag_id == dag_run.dag_id,
+            Log.dag_id == dag_id,
             or_(Log.event == command, Log.extra.contains(f'"is_paused": {value}')),
         )
         for command, value in (("cli_dag_pause", "true"), ("cli_dag_unpause", "false"))
     )
     newest = select(func.max(Log.dttm)).where(*pausing).scalar_subquery()
-    ended = session.scalar(select(func.min(Log.dttm)).where(*unpausing, Log.dttm > newest))
-    return ended if ended is not None and ended > since else None
+    return session.scalar(select(func.min(Log.dttm)).where(*unpausing, Log.dttm > newest))
 
 
 def _session_of(row: Any) -> Session | None:

@@ -12,6 +12,7 @@ from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, columns, show
 from airflow_chronon.cli.target import open_target
 from airflow_chronon.core.calendar.instants import iso, parse_instant
 from airflow_chronon.core.confs.plan import Plan, Verdict
+from airflow_chronon.core.describe.format import counted
 from airflow_chronon.core.describe.json import verdict_json
 from airflow_chronon.core.describe.plans import describe
 from airflow_chronon.core.partitions.limits import limited
@@ -79,7 +80,15 @@ def _lines(key: str, shown: _Explained) -> list[str]:
     if plan is None:
         return [f"{key}: {shown.verdict.status}", *(f"  {fault}" for fault in shown.verdict.faults)]
     described = describe(plan)
-    lines = columns(described.run_table(shown.runs or ())) or [_no_runs(plan, shown)]
+    schedule: AnySchedule | None = plan.schedule
+    runs = shown.runs or ()
+    kept = [run for run in runs if schedule is None or schedule.is_kept(run)]
+    lines = columns(described.run_table(kept))
+    if skipped := len(runs) - len(kept):
+        assert schedule is not None
+        skip_to = iso(schedule.catch_up.skip_to or 0)
+        lines.append(f"{counted(skipped, 'run')} skipped: skip_to_date is {skip_to} (H11)")
+    lines = lines or [_no_runs(plan, shown)]
     return [f"{key}: {described.headline}, DAG {plan.dag_id}", *(f"  {line}" for line in lines)]
 
 

@@ -1,7 +1,8 @@
 """Crons of jobs: Unix fields, Quartz fields and shorthands, all read as one :class:`Cron` (H1).
 
-A Quartz expression is taken apart here and written as five Unix fields only when both fire at the same instants. Two
-things differ that look alike: Quartz counts weekdays from 1 = SUN, and it never joins day of month and weekday by "or".
+A Quartz expression is taken apart here and written as five Unix fields when both fire at the same instants. Two things
+differ that look alike: Quartz counts weekdays from 1 = SUN, and it never joins day of month and weekday by "or". What five
+fields cannot say, a day by its place in the month and years, is laid over them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from airflow_chronon.core.calendar.cron import Cron, IllegalCron
+from airflow_chronon.core.calendar.cron import NEVER, Cron, IllegalCron
+from airflow_chronon.core.calendar.special_days import (
+    CronByMonth,
+    CronOfYears,
+    DayRule,
+    last_day,
+    last_weekday,
+    nearest_weekday,
+    nth_weekday,
+)
 from airflow_chronon.errors import Fault
 
 SHORTHANDS: Mapping[str, str] = {
@@ -44,6 +54,10 @@ _MINUTE, _HOUR = _Field("minute", 0, 59), _Field("hour", 0, 23)
 _DAY = _Field("day-of-month", 1, 31)
 _MONTH = _Field("month", 1, 12, {name: number for number, name in enumerate(_MONTHS, 1)})
 _WEEKDAY = _Field("weekday", 1, 7, {name: number for number, name in enumerate(_WEEKDAYS, 1)})
+_YEAR = _Field("year", 1970, 2099)
+_BY_END = re.compile(r"L(?:-([0-9]{1,2}))?")  #: day of month: the last one, or some days before it
+_NEAREST = re.compile(r"([0-9]{1,2}|L)W")  #: day of month: the working day nearest to it
+_BY_WEEK = re.compile(r"([0-9]|[A-Z]{3})(?:#([0-9]+)|L)")  #: weekday: the n-th of a month, or the last one
 
 
 @lru_cache(maxsize=4096)
@@ -56,11 +70,7 @@ def read_cron(text: str) -> Cron:
     if lowered.startswith("@"):
         raise _illegal(text, "the shorthand is not known")
     if len(fields) in (6, 7):
-        unix = _from_quartz(text, [part.upper() for part in fields])
-        try:
-            return Cron(unix)
-        except IllegalCron:  # the fields are known to be good
-            raise _illegal(text, "it never fires", "choose a day that the calendar has") from None
+        return _read_quartz(text, [part.upper() for part in fields])
     if len(fields) != 5:
         raise _illegal(text, f"it has {len(fields)} fields, not 5, 6 or 7")
     try:
@@ -69,30 +79,58 @@ def read_cron(text: str) -> Cron:
         raise _illegal(text, error.fault.message.partition(": ")[2]) from None
 
 
-def _from_quartz(text: str, fields: list[str]) -> str:
-    """The five Unix fields that fire at the same instants."""
+def _read_quartz(text: str, fields: list[str]) -> Cron:
     second, minute, hour, day, month, weekday, *year = fields
     if second != "0":
         raise _illegal(text, f"the seconds {second!r} are not a single 0, and no schedule is finer than a minute")
-    if year and year[0] != "*":
-        raise _illegal(
-            text, f"the year {year[0]!r} has no place in a cron", "leave it out, and set start_time, end_time"
-        )
-    for of, written in ((_DAY, day), (_WEEKDAY, weekday)):
-        _refuse_special(text, of, written)
     if (day == _ANY) == (weekday == _ANY):
         both = "both of" if day == _ANY else "neither of"
         raise _illegal(text, f"{both} day-of-month and weekday is ?", "put ? in exactly one of them")
-    restricted = [(_MINUTE, minute), (_HOUR, hour), (_DAY, day), (_MONTH, month), (_WEEKDAY, weekday)]
-    return " ".join(_unix(of, _values(text, of, written)) for of, written in restricted)
+    rule = _day_rule(text, day, weekday)
+    times = f"{_unix(_MINUTE, _values(text, _MINUTE, minute))} {_unix(_HOUR, _values(text, _HOUR, hour))}"
+    months = _values(text, _MONTH, month)
+    years = _values(text, _YEAR, year[0]) if year and year[0] != "*" else None
+    written = " ".join(fields)
+    cron: Cron
+    if rule is not None:
+        cron = CronByMonth(written, Cron(f"{times} * * *"), months, rule)
+    else:
+        days = _unix(_DAY, _values(text, _DAY, day))
+        weekdays = _unix(_WEEKDAY, _values(text, _WEEKDAY, "SAT" if weekday == "L" else weekday))
+        try:
+            cron = Cron(f"{times} {days} {_unix(_MONTH, months)} {weekdays}")
+        except IllegalCron:  # the fields are known to be good
+            raise _never_fires(text) from None
+    if years is not None:
+        cron = CronOfYears(written, cron, tuple(sorted(years)))
+    if cron.first_at_or_after(0) == NEVER:
+        raise _never_fires(text)
+    return cron
 
 
-def _refuse_special(text: str, of: _Field, written: str) -> None:
-    letters = "".join(item for item in re.split(r"[,/-]", written) if item not in of.names)
-    for special in ("#", "W", "L"):
-        if special in letters:
-            problem = f"{special} in the {of.name} {written!r} cannot be written in cron fields"
-            raise _illegal(text, problem, "name the days, or check for them in the job")
+def _day_rule(text: str, day: str, weekday: str) -> DayRule | None:
+    """What ``L``, ``W`` and ``#`` ask for; None without one, and for the ``L`` that is every Saturday."""
+    if match := _BY_END.fullmatch(day):
+        before = int(match[1] or 0)
+        if before > 30:
+            raise _illegal(text, f"the day-of-month {day!r} lies in no month", "use L-1 to L-30")
+        return last_day(before)
+    if match := _NEAREST.fullmatch(day):
+        return nearest_weekday(None if match[1] == "L" else _number(text, _DAY, match[1]))
+    if match := _BY_WEEK.fullmatch(weekday):
+        of_week = _number(text, _WEEKDAY, match[1]) - 1
+        if match[2] is None:
+            return last_weekday(of_week)
+        if not 1 <= int(match[2]) <= 5:
+            raise _illegal(text, f"the weekday {weekday!r} lies in no month", "use #1 to #5")
+        return nth_weekday(of_week, int(match[2]))
+    for of, written in ((_DAY, day), (_WEEKDAY, weekday)):
+        letters = "".join(item for item in re.split(r"[,/-]", written) if item not in of.names)
+        for special in ("#", "W", "L"):
+            if special in letters and written != "L":
+                problem = f"{special} in the {of.name} {written!r} does not stand alone in its field"
+                raise _illegal(text, problem, "write one of L, L-3, 15W and LW, or of L, FRIL and FRI#3 as a weekday")
+    return None
 
 
 def _values(text: str, of: _Field, written: str) -> frozenset[int]:
@@ -104,26 +142,30 @@ def _values(text: str, of: _Field, written: str) -> frozenset[int]:
 def _item(text: str, of: _Field, written: str, item: str) -> Iterator[int]:
     """The values of one item of a list: ``*``, ``a``, ``a-b``, each with or without a step; a range may wrap around."""
 
-    def number(part: str) -> int:
-        value = of.names[part] if part in of.names else int(part) if part.isdigit() else -1
-        if not of.low <= value <= of.high:
-            raise _illegal(text, f"the {of.name} {part!r} is not within {of.low} to {of.high}")
-        return value
-
     match = _ITEM.fullmatch(item)
     if match is None or not item or (match["first"] in (None, "*") and match["last"]):
         raise _illegal(text, f"the {of.name} {written!r} cannot be read")
     step = int(match["step"]) if match["step"] else 1
-    if not 1 <= step <= of.high:
-        raise _illegal(text, f"the {of.name} {written!r} has a step that is not within 1 to {of.high}")
-    first = of.low if match["first"] in (None, "*") else number(match["first"])
+    longest = of.high - of.low if of is _YEAR else of.high
+    if not 1 <= step <= longest:
+        raise _illegal(text, f"the {of.name} {written!r} has a step that is not within 1 to {longest}")
+    first = of.low if match["first"] in (None, "*") else _number(text, of, match["first"])
     is_single = match["step"] is None and match["first"] not in (None, "*")
-    last = number(match["last"]) if match["last"] else first if is_single else of.high
+    last = _number(text, of, match["last"]) if match["last"] else first if is_single else of.high
     size = of.high - of.low + 1
+    if last < first and of is _YEAR:
+        raise _illegal(text, f"the year {written!r} ends before it begins", "swap its years")
     if last < first:
         last += size
     for value in range(first, last + 1, step):
         yield (value - of.low) % size + of.low
+
+
+def _number(text: str, of: _Field, part: str) -> int:
+    value = of.names[part] if part in of.names else int(part) if part.isdigit() else -1
+    if not of.low <= value <= of.high:
+        raise _illegal(text, f"the {of.name} {part!r} is not within {of.low} to {of.high}")
+    return value
 
 
 def _unix(of: _Field, values: frozenset[int]) -> str:
@@ -141,6 +183,10 @@ def _unix(of: _Field, values: frozenset[int]) -> str:
 
 def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first},{last}" if last == first + 1 else f"{first}-{last}"
+
+
+def _never_fires(text: str) -> IllegalCron:
+    return _illegal(text, "it never fires", "choose a day that the calendar has")
 
 
 def _illegal(text: str, problem: str, remedy: str = _REMEDY) -> IllegalCron:

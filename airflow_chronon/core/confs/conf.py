@@ -127,9 +127,7 @@ def schedules_of(conf: Conf) -> dict[Mode, CronSchedule]:
         if fault is not None:
             faults.append(fault.under(f"metaData.executionInfo.{name}"))
     if grid.interval < DAY and offline and online and normalised(texts["offlineSchedule"]) != texts["onlineSchedule"]:
-        problem = (
-            f"the online schedule {online.text!r} differs from the offline one {offline.text!r} on a grid of {grid}"
-        )
+        problem = f"the online schedule {online.written!r} differs from the offline one {offline.written!r} on a grid of {grid}"
         remedy = "leave online_schedule unset, so that it follows the offline one"
         faults.append(Fault("C10", "metaData.executionInfo.onlineSchedule", problem, remedy))
     if faults:

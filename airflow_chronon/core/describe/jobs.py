@@ -30,7 +30,10 @@ class JobDescription(Description):
     @property
     def headline(self) -> str:
         schedule = self.plan.schedule
-        return "runs by hand only" if schedule is None else f"cron {schedule.cron.text!r}"
+        if schedule is None:
+            return "runs by hand only"
+        begins = ", catch-up begins when the job is first seen" if _begins_when_seen(schedule) else ""
+        return f"cron {schedule.cron.text!r}{begins}"
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -76,11 +79,15 @@ def _sentences(schedule: IntervalSchedule, plan: JobPlan) -> str:
     else:
         sentences.append("Each run's window is the time since the fire before")
     if catch_up.start is not None:
-        sentences.append(f"The first interval begins at {iso(catch_up.start)}")
+        first = "The first interval begins at" if catch_up.enabled else "No interval begins before"
+        sentences.append(f"{first} {iso(catch_up.start)}")
+    elif _begins_when_seen(schedule):
+        sentences.append("The first interval begins when the job was first seen by a reconcile")
     if catch_up.end is not None:
         sentences.append(f"No fire comes after {iso(catch_up.end)}")
     if not catch_up.enabled:
-        sentences.append("After an outage only the newest run is made")
+        new = "There is no catch-up: a job that is new, or on again after a pause, waits for its next fire"
+        sentences += [new, "After an outage the newest run that it missed is made, and no other"]
     else:
         kept = "" if catch_up.max_runs is None else f", the newest {catch_up.max_runs} of them"
         sentences.append(f"Missed runs are caught up{kept}")
@@ -91,13 +98,19 @@ def _sentences(schedule: IntervalSchedule, plan: JobPlan) -> str:
     return ". ".join(sentences) + "."
 
 
+def _begins_when_seen(schedule: IntervalSchedule) -> bool:
+    """Whether its catch-up has no start of its own (H15)."""
+    return schedule.catch_up.enabled and schedule.catch_up.start is None
+
+
 def _runs(schedule: IntervalSchedule) -> tuple[str, str]:
     """A heading and a table: a fixed week, so that the page stays as it is, or the first runs of what begins later."""
     start, end = schedule.catch_up.start, schedule.catch_up.end
     free = replace(schedule, enabled=True, catch_up=CatchUp(start=start, end=end))
     heading, since, until = "Runs of a reference week", REFERENCE_WEEK, REFERENCE_WEEK + 7 * DAY
     if start is not None and start > REFERENCE_WEEK:
-        heading, since, until = "The first runs", start, start + 366 * DAY
+        heading = "The first runs" if schedule.catch_up.enabled else "Runs from its start on"
+        since, until = start, start + 366 * DAY
     runs = islice(free.runs_between(since, until), RUNS_SHOWN)
     rows = [(iso(run.fire), run.key, iso(run.window.start), iso(run.window.end)) for run in runs]
     table = markdown_table(("fire", "logical date", "window from", "to"), rows) if rows else "None."

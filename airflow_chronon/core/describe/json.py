@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_chronon.core.confs.plan import Verdict
 from airflow_chronon.core.describe.plans import describe
-from airflow_chronon.core.schedules.base import ScheduledRun
+from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
 from airflow_chronon.errors import Fault
 
 
@@ -23,7 +23,12 @@ def verdict_json(verdict: Verdict, runs: Iterable[ScheduledRun] | None = None) -
     entry |= {"dag_id": plan.dag_id, "version": plan.version, **described.fields}
     entry["warnings"] = [_fault_json(fault) for fault in plan.warnings]
     if runs is not None:
-        entry["runs"] = [described.run_json(run) for run in runs]
+        schedule: AnySchedule | None = plan.schedule
+
+        def skipped(run: ScheduledRun) -> dict[str, bool]:
+            return {} if schedule is None or schedule.is_kept(run) else {"skipped": True}  # H11
+
+        entry["runs"] = [described.run_json(run) | skipped(run) for run in runs]
     return entry
 
 

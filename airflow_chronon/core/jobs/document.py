@@ -18,6 +18,7 @@ from airflow_chronon.core.settings.yaml import StrictText, read_strictly
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 _VERSION = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_HOURS_AND_MINUTES = re.compile(r"([0-9]{1,5}):([0-5][0-9])")  #: as the UI of Hopsworks writes an offset
 _T = TypeVar("_T")
 
 
@@ -42,6 +43,15 @@ def _variable(value: Any) -> Any:
     raise ValueError("a variable's name is text without =")
 
 
+def _seconds(value: Any) -> Any:
+    match = _HOURS_AND_MINUTES.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return value
+    raise ValueError(f"write it in seconds: {int(match[1]) * 3600 + int(match[2]) * 60}")
+
+
+#: A length of time; one in hours and minutes is refused with the number to write.
+_Seconds: TypeAlias = Annotated[StrictInt, BeforeValidator(_seconds)]
 #: Seconds since the epoch, written as ISO-8601; without an offset it is UTC.
 InstantText: TypeAlias = Annotated[Instant, BeforeValidator(_instant)]
 _Limit: TypeAlias = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
@@ -53,9 +63,9 @@ class ScheduleDocument(Strict):
     cron_expression: StrictStr
     start_time: InstantText | None = None
     end_time: InstantText | None = None
-    start_time_offset_seconds: StrictInt | None = None
-    end_time_offset_seconds: StrictInt | None = None  #: accepted and ignored (H2)
-    lookback_seconds: StrictInt | None = None
+    start_time_offset_seconds: _Seconds | None = None
+    end_time_offset_seconds: _Seconds | None = None  #: accepted and ignored (H2)
+    lookback_seconds: _Seconds | None = None
     catchup: StrictBool = False
     max_active_runs: _Limit = 1
     max_catchup_runs: _Limit | None = None

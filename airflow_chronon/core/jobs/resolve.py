@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_chronon.core.calendar.cron import Cron
+from airflow_chronon.core.calendar.cron import NEVER, Cron
 from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.confs.naming import job_dag_id, job_tags
@@ -177,9 +177,6 @@ def _schedule(
     offset, lookback = written.start_time_offset_seconds or 0, written.lookback_seconds
     faults += [job.placed(fault) for fault in schedule_faults(offset, lookback)]
     start, end, skip_to = (_bound(settings, name, faults) for name in ("start_date", "end_date", "skip_to_date"))
-    if settings.catchup and settings.start_date is None:
-        problem = "catch-up needs to know where the schedule begins"
-        faults.append(job.placed(Fault("H15", "catchup", problem, "set start_time")))
     if faults or cron is None:
         return None
     catch_up = CatchUp(settings.catchup, settings.max_catchup_runs, skip_to, start, end)
@@ -205,6 +202,9 @@ def _warnings(job: Job, schedule: IntervalSchedule | None) -> Iterable[Fault]:
         yield job.placed(Fault("H2", "end_time_offset_seconds", problem, "leave it out"))
     start, end = schedule.catch_up.start, schedule.catch_up.end
     first = None if start is None else schedule.cron.first_at_or_after(start + 1)
-    if end is not None and first is not None and end < first:
+    if start is not None and first == NEVER:
+        problem = f"it never fires: no year of its cron {schedule.cron.text!r} is left after its start {iso(start)}"
+        yield job.placed(Fault("H1", "cron_expression", problem, "name later years"))
+    elif end is not None and first is not None and end < first:
         problem = f"it never fires: its end {iso(end)} lies before its first fire {iso(first)}"
         yield job.placed(Fault("H15", "end_time", problem, "set a later end_time"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
@@ -74,6 +75,7 @@ class Replay:
     dag_id: str
     label_range: LabelRange
     max_active_runs: int
+    since: Instant | None = None  #: runs from before it do not count, and are made again (H16)
 
 
 @dataclass(frozen=True)

@@ -159,12 +159,13 @@ class _Planner:
             return record, []  # a replay would wait for ever; it stays pending until someone unpauses the DAG
         as_fired = record.seen(schedule, active_since=self.now)  # as its timetable has it
         pending, ranges = pending_ranges(record.pending, as_fired, past)
+        since = record.pending.until if record.pending.forgets else None
         steps: list[Action] = []
         backfills = 1 if dag_id in airflow.backfilling else 0
         for each in ranges:
             backfills += len(each.labels) > 1
             if len(each.labels) == 1 or backfills == 1:
-                steps.append(Replay(dag_id, each, plan.settings.max_active_runs))
+                steps.append(Replay(dag_id, each, plan.settings.max_active_runs, since))
         return replace(record, pending=pending), steps
 
     def _retire(self, dag_id: str, record: DeploymentRecord | None) -> Iterator[Action]:

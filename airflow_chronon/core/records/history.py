@@ -52,12 +52,15 @@ def pending_after(
 ) -> PendingBackfill | None:
     """What is to be replayed once a known conf has this schedule (H13).
 
-    Of one that never fired there is nothing: all that was missed is its timetable's.
+    Of one that never fired there is nothing: all that was missed is its timetable's. A schedule that a job gets back is
+    new, whatever ran before (H16); what follows the newest of those runs is its timetable's.
     """
     if schedule is None or not schedule.catch_up.enabled:
         return None
     if not any(revision.fires for revision in known.revisions):
         return known.pending
+    if known.meant is not None and known.meant.schedule is None:
+        return PendingBackfill(now, forgets=True)
     before = next((revision.schedule for revision in reversed(known.revisions) if revision.schedule is not None), None)
     return PendingBackfill(now) if _makes_older_ones_due(before, schedule) else known.pending
 

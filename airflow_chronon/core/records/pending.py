@@ -28,7 +28,8 @@ def pending_ranges(
     if not schedule.is_on:
         return pending, ()
     newest = max((run.window.end for run in past if run.is_scheduled), default=None)
-    filled, ends = newest_runs(schedule, past), {run.window.end for run in past}
+    counted = [run for run in past if not pending.forgets or run.is_active or run.order[0] >= pending.until]
+    filled, ends = newest_runs(schedule, counted), {run.window.end for run in counted}
 
     def lacking(run: ScheduledRun) -> list[Instant]:
         """The partitions of a fire that have no run; of one of uploads alone, which has no run that ends with it (C10)."""
@@ -46,7 +47,7 @@ def pending_ranges(
         limit = schedule.catch_up.max_runs
         missed = missed if limit is None else missed[-limit:]
         if missed:
-            pending = PendingBackfill(pending.until, min(schedule.starts_of(missed[0])))
+            pending = replace(pending, first=min(schedule.starts_of(missed[0])))
     if newest is None:
         return pending, ()
     starts = sorted({start for run in missed if run.end <= newest for start in lacking(run)})

@@ -24,11 +24,13 @@ class PendingBackfill:
 
     until: Instant  #: when the change was seen: fires after it are the timetable's
     first: Instant | None = None  #: the oldest partition start within cap and skip date; None until it was worked out
+    forgets: bool = False  #: runs that began before ``until`` do not count: the schedule is new (H16)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PendingBackfill:
         """Inverse of ``asdict``."""
-        return cls(instant_from_json(data["until"]), _instant_or_none(data.get("first")))
+        first, forgets = _instant_or_none(data.get("first")), bool(data.get("forgets", False))
+        return cls(instant_from_json(data["until"]), first, forgets)
 
 
 @dataclass(frozen=True)

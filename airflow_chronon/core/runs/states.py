@@ -41,6 +41,10 @@ class KnownRun:
     fills: bool = True  #: it writes them; a run of a conf's uploads alone does not (C10)
     was_skipped: bool = False  #: it ended well without doing its work: what it waited for will never come (C30)
 
+    @property
+    def is_active(self) -> bool:
+        return self.state in _ACTIVITY
+
 
 @dataclass(frozen=True)
 class PartitionRow:

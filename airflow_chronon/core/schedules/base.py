@@ -54,7 +54,7 @@ RunT = TypeVar("RunT", bound=ScheduledRun)
 class Schedule(ABC, Generic[RunT]):
     """The runs of one conf or job, and which of them are created when.
 
-    Subclasses are frozen dataclasses with a field ``catch_up``; with catch-up they have a start (C29, H15).
+    Subclasses are frozen dataclasses with a field ``catch_up``; one without a start begins when it is first seen (H15).
     """
 
     catch_up: CatchUp
@@ -70,10 +70,11 @@ class Schedule(ABC, Generic[RunT]):
         """
         newest = self.last_run(now)
         if self.catch_up.enabled:
-            return self._oldest_missed(last_end, newest)
+            begin = self.first_start if last_end is None else last_end
+            return self._oldest_missed(now if begin is None else begin, newest)
         after = self.missed_after(last_end, now)
         if newest is not None and newest.end > after:
-            return newest if self._is_kept(newest) else self.first_after(newest.end)
+            return newest if self.is_kept(newest) else self.first_after(newest.end)
         return self.first_after(after)
 
     def missed(self, last_end: Instant | None, now: Instant) -> Iterator[RunT]:
@@ -100,15 +101,14 @@ class Schedule(ABC, Generic[RunT]):
                 yield run
             run = self.run_after(run.end)
 
-    def _oldest_missed(self, last_end: Instant | None, newest: RunT | None) -> RunT | None:
-        start, cap = self.first_start, self.catch_up.max_runs
-        assert start is not None  # catch-up always has one
-        first = self.first_after(start if last_end is None else last_end)
+    def _oldest_missed(self, end: Instant, newest: RunT | None) -> RunT | None:
+        first, cap = self.first_after(end), self.catch_up.max_runs
         if first is None or newest is None or first.end >= newest.end or cap is None:
             return first
         return self.back(newest, cap - 1, not_before=first)  # the skip date first, then the cap (H11)
 
-    def _is_kept(self, run: RunT) -> bool:
+    def is_kept(self, run: RunT) -> bool:
+        """Whether the skip date keeps a run (H11)."""
         skip_to = self.catch_up.skip_to
         return skip_to is None or self.start_of(run) >= skip_to
 

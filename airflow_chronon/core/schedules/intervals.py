@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_chronon.core.calendar.cron import Cron
+from airflow_chronon.core.calendar.cron import NEVER, Cron
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, iso, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.partitions.limits import limited
@@ -29,7 +29,7 @@ LONGEST = 500 * 366 * DAY  #: the longest offset and lookback, in seconds: keeps
 
 
 class IllegalJobSchedule(ChrononError):
-    """An offset, a lookback or a catch-up that breaks H2, H3 or H15."""
+    """An offset or a lookback that breaks H2 or H3."""
 
 
 class NoSuchInterval(ChrononError):
@@ -41,7 +41,7 @@ class IntervalSchedule(Schedule[JobRun]):
     """The fires of one job and what becomes of those that were missed. Raises :class:`IllegalJobSchedule`.
 
     ``catch_up.start`` and ``catch_up.end`` are instants as written, on a fire or not: the first interval begins at the
-    start, and no fire comes after the end (H4, H15).
+    start, and no fire comes after the end (H4, H15). Without a start it begins when the deployment first sees the job.
     """
 
     cron: Cron
@@ -55,8 +55,6 @@ class IntervalSchedule(Schedule[JobRun]):
 
     def __post_init__(self) -> None:
         faults = schedule_faults(self.offset, self.lookback)
-        if self.catch_up.enabled and self.catch_up.start is None:
-            faults.append(Fault("H15", "catchup", "catch-up needs to know where the schedule begins", "set start_time"))
         if faults:
             raise IllegalJobSchedule(faults[0])
 
@@ -88,15 +86,28 @@ class IntervalSchedule(Schedule[JobRun]):
         For replays: intervals before the start, after the end and of a schedule that is off are good. Raises
         :class:`NoSuchInterval`, which names the nearest logical dates.
         """
-        if logical_date != self.catch_up.start and self.cron.first_at_or_after(logical_date) != logical_date:
-            near = f"{iso(self.cron.last_before(logical_date))} or {iso(self.cron.first_at_or_after(logical_date))}"
-            problem = f"no interval of {self.cron.text!r} begins at {iso(logical_date)}"
-            raise NoSuchInterval(Fault("C27", "", problem, f"use {near}"))
+        if logical_date != self._own_start and self.cron.boundary_at_or_after(logical_date) != logical_date:
+            raise self._no_such_interval(logical_date)
         fire, start = self.cron.first_at_or_after(logical_date + 1), self.catch_up.start
+        if fire == NEVER:
+            raise self._no_such_interval(logical_date)
         if start is not None and logical_date < start < fire:
             problem = f"the interval that begins at {iso(logical_date)} reaches over the schedule's start {iso(start)}"
             raise NoSuchInterval(Fault("H4", "", problem, f"use {iso(start)}, where the first interval begins"))
         return self.run(logical_date, fire)
+
+    @property
+    def _own_start(self) -> Instant | None:
+        """The start, if an interval begins there; a start years before the first fire is none (H1)."""
+        start = self.catch_up.start
+        end = NEVER if start is None else self.end_of(start)
+        return None if end == NEVER or self.run_at(end).logical_date != start else start
+
+    def _no_such_interval(self, instant: Instant) -> NoSuchInterval:
+        following = self.cron.boundary_at_or_after(instant + 1)
+        found = [iso(self.cron.last_before(instant)), *([] if following == NEVER else [iso(following)])]
+        problem = f"no interval of {self.cron.text!r} begins at {iso(instant)}"
+        return NoSuchInterval(Fault("C27", "", problem, f"use {' or '.join(found)}"))
 
     def requested(self, request: RunRequest, *, now: Instant) -> JobRun | None:
         """The run that an Airflow run is for (H2, H7, H18); see :meth:`Schedule.requested`."""
@@ -142,7 +153,9 @@ class IntervalSchedule(Schedule[JobRun]):
         found = limited(self.starts(first, last + 1), what="intervals")
         if not found:
             problem = f"no interval of {self.cron.text!r} begins from {start!r} to {end!r}"
-            raise _illegal_range("end_ds", problem, f"the next one begins at {iso(self.end_of(first))}")
+            following = self.end_of(first)
+            remedy = "none begins after it" if following == NEVER else f"the next one begins at {iso(following)}"
+            raise _illegal_range("end_ds", problem, remedy)
         return TimeWindow(found[0], self.end_of(found[-1]))
 
     def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
@@ -190,12 +203,14 @@ class IntervalSchedule(Schedule[JobRun]):
 
         The schedule's own start is one of them. The fire before it is not: its interval would reach over the start.
         """
-        first = self.catch_up.start
-        fire = self.cron.first_at_or_after(start)
+        first = self._own_start
+        fire = self.cron.boundary_at_or_after(start)
         if first is not None and start <= first < min(fire, end):
             yield first
         while fire < end:
             following = self.cron.first_at_or_after(fire + 1)
+            if following == NEVER:
+                return
             if first is None or fire > first or following <= first:
                 yield fire
             elif first < end:
@@ -203,7 +218,7 @@ class IntervalSchedule(Schedule[JobRun]):
             fire = following
 
     def end_of(self, start: Instant) -> Instant:
-        """Where the interval that begins at ``start`` ends: at the next fire."""
+        """Where the interval that begins at ``start`` ends: at the next fire; at :data:`NEVER` when there is none."""
         return self.cron.first_at_or_after(start + 1)
 
     def label(self, start: Instant) -> PartitionKey:
@@ -219,9 +234,10 @@ class IntervalSchedule(Schedule[JobRun]):
             raise illegal_key(f"{key!r} is not how a logical date is written", f"write {iso(instant)}")
         fire = self.run_of(instant).fire
         if fire > now:
-            newest = self.cron.last_before(self.cron.last_before(now + 1))
+            ended = self.cron.last_before(now + 1)
             problem = f"the interval of {key} ends at {iso(fire)}, which has not come at {iso(now)}"
-            raise illegal_key(problem, f"the newest one that has ended is {iso(newest)}")
+            newest = f"the newest one that has ended is {iso(self.cron.last_before(ended))}"
+            raise illegal_key(problem, newest if self.cron.fires_at(ended) else "none has ended yet")
         return instant
 
     def with_catch_up(self, catch_up: CatchUp) -> IntervalSchedule:
@@ -232,14 +248,15 @@ class IntervalSchedule(Schedule[JobRun]):
             return None
         start, end = self.catch_up.start, self.catch_up.end
         following = self.cron.first_at_or_after((fire if start is None else max(fire, start)) + 1)
-        return None if end is not None and following > end else self.run_at(following)
+        return None if following == NEVER or (end is not None and following > end) else self.run_at(following)
 
     def newest_before(self, instant: Instant) -> JobRun | None:
         if not self.enabled:
             return None
         start, end = self.catch_up.start, self.catch_up.end
         fire = self.cron.last_before(instant if end is None else min(instant, end + 1))
-        return None if start is not None and fire <= start else self.run_at(fire)
+        is_none = (start is not None and fire <= start) or not self.cron.fires_at(fire)  # the years may begin later
+        return None if is_none else self.run_at(fire)
 
     def missed_after(self, last_end: Instant | None, now: Instant) -> Instant:
         """A new job waits for its first fire after it became active, or after ``now`` when that is not known (H8, H14)."""
@@ -256,7 +273,7 @@ class IntervalSchedule(Schedule[JobRun]):
     def ceil(self, instant: Instant) -> Instant:
         """The first logical date at or after ``instant``."""
         start = self.catch_up.start
-        return start if start is not None and start >= instant else self.cron.first_at_or_after(instant)
+        return start if start is not None and start >= instant else self.cron.boundary_at_or_after(instant)
 
     def start_of(self, run: JobRun) -> Instant:
         return run.logical_date

@@ -8,7 +8,7 @@ from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 
-from airflow_chronon.airflow.timetables.intervals import JobTimetable
+from airflow_chronon.airflow.timetables.intervals import FellIntoPauseError, JobTimetable
 from airflow_chronon.core.calendar.instants import HOUR, to_datetime
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from tests.support.airflow_jobs import ANY_TIME, job_schedule, moment
@@ -136,6 +136,70 @@ class TestPauses:
         clock.instant = at("2026-06-01T12:40:00Z")
         self.unpaused(session, "2026-06-01T12:20:00Z")
         assert self.planned(job_schedule(enabled=True, start=at("2026-01-01T00:00:00Z")), last) == "10:00"
+
+
+class TestPausesBeforeTheFirstRun:
+    """A job that was paused before it ever ran (H14): Airflow asks without a last run."""
+
+    SCHEDULE = job_schedule(active_since=at("2026-06-01T08:30:00Z"))
+
+    @pytest.fixture
+    def model(self, session) -> DagModel:
+        session.add(DagBundleModel(name="first"))
+        session.flush()
+        model = DagModel(dag_id="d", bundle_name="first", is_paused=False)
+        session.add(model)
+        session.flush()
+        return model
+
+    def planned(self) -> str:
+        found = JobTimetable(self.SCHEDULE, "d").next_dagrun_info_v2(last_dagrun_info=None, restriction=ANY_TIME)
+        assert found is not None
+        return found.run_after.format("HH:mm")
+
+    def plan(self, model: DagModel, fire: str) -> None:
+        run = self.SCHEDULE.run_at(at(fire))
+        model.next_dagrun_create_after = to_datetime(run.fire)
+        model.next_dagrun_partition_key, model.next_dagrun_partition_date = run.key, to_datetime(run.logical_date)
+
+    def test_without_a_pause_the_fire_since_it_is_active_is_due(self, clock, model):
+        # H8
+        clock.instant = at("2026-06-01T12:40:00Z")
+        assert self.planned() == "12:00"
+
+    def test_while_it_is_paused_the_plan_moves_on_with_the_clock(self, clock, model):
+        clock.instant, model.is_paused = at("2026-06-01T12:20:00Z"), True
+        assert self.planned() == "13:00"
+
+    def test_once_unpaused_nothing_of_the_pause_is_made_up(self, session, clock, model):
+        clock.instant = at("2026-06-01T12:40:00Z")
+        logged(session, "2026-06-01T08:40:00Z", extra='{"is_paused": true}')
+        logged(session, "2026-06-01T12:20:00Z")
+        assert self.planned() == "13:00"
+
+    def test_a_fire_after_the_pause_is_due(self, session, clock, model):
+        clock.instant = at("2026-06-01T13:10:00Z")
+        logged(session, "2026-06-01T08:40:00Z", extra='{"is_paused": true}')
+        logged(session, "2026-06-01T12:20:00Z")
+        assert self.planned() == "13:00"
+
+    def test_what_was_planned_within_the_pause_is_not_created(self, session, clock, model):
+        clock.instant = at("2026-06-01T12:00:10Z")
+        logged(session, "2026-06-01T08:40:00Z", extra='{"is_paused": true}')
+        logged(session, "2026-06-01T12:00:05Z")
+        self.plan(model, "2026-06-01T12:00:00Z")
+        with pytest.raises(FellIntoPauseError):
+            JobTimetable(self.SCHEDULE, "d").next_run_info_from_dag_model(dag_model=model)
+        assert model.next_dagrun_partition_key == "2026-06-01T12:00:00Z"
+        assert model.next_dagrun_create_after == to_datetime(at("2026-06-01T13:00:00Z"))
+
+    def test_what_has_come_due_since_is_created_instead(self, session, clock, model):
+        clock.instant = at("2026-06-01T13:00:10Z")
+        logged(session, "2026-06-01T08:40:00Z", extra='{"is_paused": true}')
+        logged(session, "2026-06-01T12:20:00Z")
+        self.plan(model, "2026-06-01T12:00:00Z")
+        found = JobTimetable(self.SCHEDULE, "d").next_run_info_from_dag_model(dag_model=model)
+        assert found is not None and found.partition_key == "2026-06-01T12:00:00Z"
 
 
 class TestCreation:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_chronon.core.calendar.cron import Cron, IllegalCron
+from airflow_chronon.core.calendar.cron import NEVER, Cron, IllegalCron
 from airflow_chronon.core.calendar.instants import from_datetime, to_datetime
 from airflow_chronon.core.calendar.quartz import SHORTHANDS, read_cron
 from tests.support.confs import at
@@ -30,7 +31,24 @@ class TestQuartz:
         random = Random(seed)
         text = random_expression(random)
         after = datetime(random.randint(2024, 2029), random.randint(1, 12), random.randint(1, 28), tzinfo=UTC)
-        assert fires(text, after, 12) == list(next_fires(text, after, 12)), text
+        expected = list(next_fires(text, after, 12))
+        assert fires(text, after, len(expected)) == expected, text
+        if len(expected) < 12:
+            last = expected[-1] if expected else after
+            assert read_cron(text).first_at_or_after(from_datetime(last) + 1) == NEVER, text
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_stepping_back_is_stepping_forward_backwards(self, seed: int) -> None:  # H1
+        random = Random(seed)
+        cron, instant = read_cron(random_expression(random)), at("2026-01-01")
+        found: list[int] = []
+        while len(found) < 12 and (instant := cron.first_at_or_after(instant + 1)) != NEVER:
+            found.append(instant)
+        for earlier, later in pairwise(found):
+            assert cron.last_before(later) == earlier
+        if found:
+            assert cron.back(found[-1], len(found) - 1, not_before=found[0]) == found[0]
+            assert cron.back(found[-1], len(found) // 2, not_before=found[0]) == found[-1 - len(found) // 2]
 
     @pytest.mark.parametrize(
         ("quartz", "unix"),
@@ -57,18 +75,33 @@ class TestQuartz:
             ("* 0 0 * * ?", "seconds '*'"),
             ("0,30 0 0 * * ?", "seconds '0,30'"),
             ("0/30 * * * * ?", "seconds '0/30'"),
-            ("0 0 0 1 1 ? 2027", "year '2027'"),
-            ("0 0 0 1 1 ? 2026-2030", "year '2026-2030'"),
             ("0 0 0 1 * MON", "neither of day-of-month and weekday is ?"),
             ("0 0 0 * * *", "neither of day-of-month and weekday is ?"),
             ("0 0 0 ? * ?", "both of day-of-month and weekday is ?"),
-            ("0 0 0 L * ?", "L in the day-of-month"),
-            ("0 0 0 L-3 * ?", "L in the day-of-month"),
-            ("0 0 0 LW * ?", "W in the day-of-month"),
-            ("0 0 0 15W * ?", "W in the day-of-month"),
-            ("0 0 0 ? * 6L", "L in the weekday"),
-            ("0 0 0 ? * FRIL", "L in the weekday"),
-            ("0 0 0 ? * 6#3", "# in the weekday"),
+            ("0 0 0 1,L * ?", "L in the day-of-month '1,L' does not stand alone"),
+            ("0 0 0 L-3,5 * ?", "L in the day-of-month"),
+            ("0 0 0 15W,L * ?", "W in the day-of-month"),
+            ("0 0 0 1W-5W * ?", "W in the day-of-month"),
+            ("0 0 0 L-3W * ?", "W in the day-of-month"),
+            ("0 0 0 L-31 * ?", "lies in no month"),
+            ("0 0 0 32W * ?", "day-of-month '32' is not within 1 to 31"),
+            ("0 0 0 0W * ?", "day-of-month '0' is not within 1 to 31"),
+            ("0 0 0 ? * MON,6L", "L in the weekday 'MON,6L' does not stand alone"),
+            ("0 0 0 ? * 6#3,2", "# in the weekday"),
+            ("0 0 0 ? * 6#0", "weekday '6#0' lies in no month"),
+            ("0 0 0 ? * FRI#6", "weekday 'FRI#6' lies in no month"),
+            ("0 0 0 ? * 8#1", "weekday '8' is not within 1 to 7"),
+            ("0 0 0 ? * 0L", "weekday '0' is not within 1 to 7"),
+            ("0 0 0 ? * 2W", "W in the weekday"),
+            ("0 0 0 29 2 ? 2027", "never fires"),
+            ("0 0 0 L-30 2 ?", "never fires"),
+            ("0 0 0 1 1 ? 1969", "year '1969' is not within 1970 to 2099"),
+            ("0 0 0 1 1 ? 2027-2100", "year '2100' is not within 1970 to 2099"),
+            ("0 0 0 1 1 ? 2030-2027", "year '2030-2027' ends before it begins"),
+            ("0 0 0 1 1 ? 2027/0", "step"),
+            ("0 0 0 1 1 ? 2027/130", "step"),
+            ("0 0 0 1 1 ? ?", "year '?' cannot be read"),
+            ("0 0 0 1 1 ? 27", "year '27' is not within"),
             ("0 0 0 ? * 0", "weekday '0' is not within 1 to 7"),
             ("0 0 0 ? * 8", "weekday '8' is not within 1 to 7"),
             ("0 60 0 * * ?", "minute '60' is not within 0 to 59"),
@@ -85,11 +118,43 @@ class TestQuartz:
             ("0 0 0 H * ?", "cannot be read"),
         ],
     )
-    def test_what_cannot_be_converted_is_refused_by_name(self, text: str, named: str) -> None:  # H1
+    def test_what_cannot_be_read_is_refused_by_name(self, text: str, named: str) -> None:  # H1
         with pytest.raises(IllegalCron) as refused:
             read_cron(text)
         fault = refused.value.fault
         assert fault.rule == "H1" and repr(text) in fault.message and named in fault.message and fault.remedy
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            pytest.param("0 0 0 L * ?", "2026-01-31 2026-02-28 2026-03-31", id="the last day"),
+            pytest.param(
+                "0 0 0 L-30 * ?", "2026-01-01 2026-03-01 2026-05-01", id="a month without the day is left out"
+            ),
+            pytest.param("0 0 0 1W * ?", "2026-01-01 2026-02-02 2026-03-02", id="Sunday the first: the Monday after"),
+            pytest.param("0 0 0 31W * ?", "2026-01-30 2026-03-31 2026-05-29", id="no 31st, no fire"),
+            pytest.param("0 0 0 LW * ?", "2026-01-30 2026-02-27 2026-03-31", id="the last working day"),
+            pytest.param("0 0 0 ? * L", "2026-01-03 2026-01-10 2026-01-17", id="every Saturday"),
+            pytest.param("0 0 0 ? * 6L", "2026-01-30 2026-02-27 2026-03-27", id="the last Friday"),
+            pytest.param("0 0 0 ? * mon#3", "2026-01-19 2026-02-16 2026-03-16", id="the third Monday"),
+            pytest.param("0 0 0 ? * 1#5", "2026-03-29 2026-05-31 2026-08-30", id="only months with five Sundays"),
+            pytest.param("0 0 0 1 1 ? 2028,2030/30", "2028-01-01 2030-01-01 2060-01-01", id="years"),
+        ],
+    )
+    def test_days_that_five_fields_cannot_say(self, text: str, expected: str) -> None:  # H1
+        found = fires(text, datetime(2026, 1, 1, tzinfo=UTC) - timedelta(minutes=1), 3)
+        assert " ".join(f"{each:%Y-%m-%d}" for each in found) == expected
+
+    def test_after_the_last_year_there_is_no_fire(self) -> None:  # H1
+        cron = read_cron("0 0 0 1 1 ? 2027")
+        assert cron.first_at_or_after(at("2027-01-01")) == at("2027-01-01")
+        assert cron.first_at_or_after(at("2027-01-01") + 1) == NEVER
+        assert cron.last_before(at("2030-01-01")) == at("2027-01-01")
+
+    def test_the_fire_before_the_first_is_the_one_without_years(self) -> None:  # H1
+        cron = read_cron("0 0 0 L * ? 2027")
+        assert cron.last_before(at("2027-01-31")) == at("2026-12-31")
+        assert not cron.fires_at(at("2026-12-31"))
 
     @given(st.text(alphabet="0123456789*?/,-LW#SUNMOR @", max_size=30))
     def test_any_text_is_a_cron_or_one_fault(self, text: str) -> None:

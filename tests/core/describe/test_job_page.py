@@ -24,6 +24,12 @@ def test_a_job_that_began_before_it_shows_the_reference_week(start: str) -> None
 
 def test_a_job_that_begins_later_shows_its_first_runs_with_the_short_first_window() -> None:  # H3
     heading, lines = runs_shown("cron_expression: '0 0 1 * *', start_time: '2026-07-20T10:05:00Z'")
-    assert heading == "The first runs"
+    assert heading == "Runs from its start on"
     assert lines[0] == "| 2026-08-01T00:00:00Z | 2026-07-20T10:05:00Z | 2026-07-20T10:05:00Z | 2026-08-01T00:00:00Z |"
     assert lines[1].startswith("| 2026-09-01T00:00:00Z | 2026-08-01T00:00:00Z |")
+
+
+def test_a_page_without_catch_up_promises_no_run_since_its_start() -> None:  # H8
+    page = plan_page(plan_of(HEAD + "schedule: {cron_expression: '@hourly', start_time: '2026-01-01'}"))
+    assert "No interval begins before 2026-01-01T00:00:00Z" in page
+    assert "waits for its next fire" in page and "The first interval begins" not in page

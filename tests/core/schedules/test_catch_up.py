@@ -176,6 +176,15 @@ class TestJobs:
         of = hourly_job().seen(first=at("2026-06-03T10:05:17"), active_since=at("2026-06-03T10:05:17"))
         assert window(of.next_run(None, at("2026-06-03T10:06"))) == "[2026-06-03T10:05:17, 2026-06-03T11:00:00)"
 
+    def test_without_a_start_catch_up_begins_when_it_was_first_seen(self) -> None:  # H15
+        of = hourly_job(enabled=True)
+        assert created(of, last=None, now="2026-06-03T10:25") == []
+        seen = of.seen(first=at("2026-06-03T10:05:17"), active_since=at("2026-06-03T10:05:17"))
+        assert [run.key for run in seen.missed(None, at("2026-06-03T12:30"))] == [
+            "2026-06-03T10:05:17Z",
+            "2026-06-03T11:00:00Z",
+        ]
+
     def test_a_start_of_its_own_stays_when_it_is_seen(self) -> None:  # H15
         of = hourly_job(start="2026-06-03T10:30").seen(first=at("2026-06-03"), active_since=at("2026-06-03"))
         assert window(of.next_run(None, at("2026-06-03T01:00"))) == "[2026-06-03T10:30:00, 2026-06-03T11:00:00)"

@@ -103,6 +103,7 @@ class TestScheduleOverGrid:  # C6
     def test_a_coarse_schedule_on_a_sub_daily_grid_is_ambiguous(self, schedule: str) -> None:
         (fault,) = faults_of(staging_query(schedule=schedule, interval="3h"))
         assert fault.rule == "C6" and "3h" in fault.message and "ambiguous" in fault.message
+        assert repr(schedule) in fault.message  # as it is written
 
     @pytest.mark.parametrize(
         ("schedule", "interval"), [("0 * * * *", "3h"), ("0 */3 * * *", "1d"), ("*/15 * * * *", "30m")]

@@ -11,6 +11,7 @@ from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant, iso
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import LONGEST, IllegalJobSchedule, IntervalSchedule, NoSuchInterval
 from airflow_chronon.core.schedules.request import IllegalWindow, asked_window
+from airflow_chronon.errors import ChrononError
 from tests.support.both_schedules import INSTANTS, job_schedules, policies
 from tests.support.confs import at
 from tests.support.jobs import schedule, window
@@ -124,6 +125,41 @@ class TestWindows:
         assert window(run) == "[2026-06-03T08:00:00, 2026-06-03T09:00:00)"
 
 
+class TestYears:
+    """A cron that fires in some years only (H1)."""
+
+    NEW_YEARS = "0 0 0 1 1 ? 2027,2029"
+
+    def test_the_first_interval_begins_where_it_would_without_them(self) -> None:
+        runs = [*schedule(self.NEW_YEARS).runs_between(at("2020-01-01"), at("2090-01-01"))]
+        assert [run.key for run in runs] == ["2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"]
+        assert window(runs[1]) == "[2027-01-01T00:00:00, 2029-01-01T00:00:00)"
+
+    def test_before_the_first_year_nothing_was_missed_and_after_the_last_nothing_comes(self) -> None:
+        of = schedule(self.NEW_YEARS, start="2020-01-01", catchup=True)
+        assert of.last_run(at("2026-06-01")) is None
+        assert [run.key for run in of.missed(None, at("2027-06-01"))] == ["2026-01-01T00:00:00Z"]
+        assert [iso(start) for start in of.starts(at("2019-01-01"), at("2027-01-01"))] == ["2026-01-01T00:00:00Z"]
+        assert of.next_run(at("2029-01-01"), at("2029-06-01")) is None
+
+    def test_its_intervals_are_those_of_its_runs(self) -> None:
+        of = schedule(self.NEW_YEARS)
+        starts = [iso(start) for start in of.starts(at("2020-01-01"), at("2090-01-01"))]
+        assert starts == ["2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"]
+        assert [of.run_of(at(start)).key for start in starts] == starts
+        for text in ("2025-01-01", "2029-01-01"):
+            with pytest.raises(NoSuchInterval):
+                of.run_of(at(text))
+
+    def test_a_skip_date_before_the_first_fire_keeps_it(self) -> None:  # H11
+        run = schedule(self.NEW_YEARS, skip_to="2025-06-01").first_after(at("2020-01-01"))
+        assert run is not None and run.key == "2026-01-01T00:00:00Z"
+
+    def test_a_key_whose_interval_has_not_ended_is_refused(self) -> None:  # C27
+        with pytest.raises(ChrononError, match="None has ended yet"):
+            schedule(self.NEW_YEARS).start_of_key("2026-01-01T00:00:00Z", now=at("2026-06-01"))
+
+
 class TestReplays:
     def test_a_logical_date_names_its_interval(self) -> None:
         of = schedule(HOURLY, start="2026-06-03T10:05", enabled=False)
@@ -144,7 +180,6 @@ class TestRefusals:
             pytest.param({"lookback": 0}, "H3", "0 seconds", id="a lookback of nothing"),
             pytest.param({"lookback": -3600}, "H3", "-3600 seconds", id="a negative lookback"),
             pytest.param({"offset": 1, "lookback": 1}, "H3", "not both", id="moved and widened"),
-            pytest.param({"catchup": True}, "H15", "begins", id="catch-up without a start"),
         ],
     )
     def test_an_illegal_schedule_cannot_exist(self, of: dict[str, object], rule: str, said: str) -> None:

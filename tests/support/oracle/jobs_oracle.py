@@ -23,7 +23,7 @@ SHORT = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-FURTHEST = 32 * 1440  # minutes that a walk back may take: crons here fire once a month at least
+FURTHEST = 100 * 1440  # minutes that a walk back may take: crons here fire every quarter at least, their years aside
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,12 @@ class JobOracle:
             raise Reject("H2", "negative")
         if self.back is not None and (self.back <= 0 or self.offset):
             raise Reject("H3", "lookback")
-        if self.catchup and self.start is None:
-            raise Reject("H15", "no start")
 
     @staticmethod
     def refuse_what_cannot_be_carried(fields: list[str]) -> None:
         _, _, _, day, _, weekday, *year = fields
-        special = any(letter in day for letter in "LW") or "#" in weekday or weekday.endswith("L")
-        if fields[0] != "0" or year not in ([], ["*"]) or special or (day == "?") == (weekday == "?"):
+        is_odd = ("," in day and any(letter in day for letter in "LW")) or weekday.endswith(("#0", "#6"))
+        if fields[0] != "0" or is_odd or year == ["1969"] or (day == "?") == (weekday == "?"):
             raise Reject("H1", "cannot be carried")
 
     def is_fire(self, at: datetime) -> bool:
@@ -96,15 +94,22 @@ class JobOracle:
         return Run(fire, previous, moved, moved + (fire - previous))
 
     def before(self, fire: datetime) -> datetime:
-        return next(at for back in range(1, FURTHEST) if self.is_fire(at := fire - timedelta(minutes=back)))
+        return next(self.fires_before(fire), None) or next(self.without_years().fires_before(fire))
+
+    def without_years(self) -> JobOracle:
+        assert self.quartz is not None
+        return JobOracle({"cron_expression": " ".join(self.quartz.split()[:6])})
+
+    def fires_before(self, fire: datetime) -> Iterator[datetime]:
+        return (at for back in range(1, FURTHEST) if self.is_fire(at := fire - timedelta(minutes=back)))
 
     def runs(self, start: datetime, end: datetime) -> list[Run]:
         return [self.run(fire) for fire in self.fires(start, end)]
 
     def created(self, last: datetime | None, now: datetime) -> list[Run]:
         """What is created at ``now`` when the last run fired at ``last`` (None: the schedule is new)."""
-        if last is None and not self.catchup:
-            return []  # H8
+        if last is None and (not self.catchup or self.start is None):
+            return []  # H8, H15: it begins when it is first seen
         since = self.start if last is None else last
         assert since is not None
         due = [run for run in self.runs(since, now + timedelta(seconds=1)) if last is None or run.fire > last]
