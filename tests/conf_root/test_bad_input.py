@@ -156,13 +156,13 @@ class TestShapes:
     @pytest.mark.parametrize(
         ("name", "changes", "field", "message"),
         [
-            (STAGING, {"metaData": None}, "metaData", "has no such field"),
-            (STAGING, {"query": None}, "query", "has no such field"),
+            (STAGING, {"metaData": None}, "metaData", "lacks this field"),
+            (STAGING, {"query": None}, "query", "lacks this field"),
             (STAGING, {"query": 3}, "query", "text belongs here, not 3"),
             (STAGING, {"tableDependencies": {}}, "tableDependencies", "a list belongs here, not {}"),
-            (STAGING, {"tableDependencies": [{}]}, "tableDependencies[0].tableInfo", "has no such field"),
-            (STAGING, {"metaData": {"outputNamespace": "ns"}}, "metaData.name", "has no such field"),
-            (STAGING, {"metaData": {"name": "a.b"}}, "metaData.outputNamespace", "has no such field"),
+            (STAGING, {"tableDependencies": [{}]}, "tableDependencies[0].tableInfo", "lacks this field"),
+            (STAGING, {"metaData": {"outputNamespace": "ns"}}, "metaData.name", "lacks this field"),
+            (STAGING, {"metaData": {"name": "a.b"}}, "metaData.outputNamespace", "lacks this field"),
             (STAGING, {"metaData": {"name": 3, "outputNamespace": "ns"}}, "metaData.name", "text belongs here, not 3"),
             ("joins/checkout/training.daily_join__1", {"left": {}}, "left", "exactly one of events, entities"),
             (

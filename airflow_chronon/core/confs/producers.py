@@ -47,7 +47,7 @@ class ProducerIndex:
         if writers := self._by_table.get(table):
             return Producer(writers[0], table)
         namespace, _, bare = table.rpartition(".")
-        if namespace != owner.output_namespace:
+        if not namespace or namespace != owner.output_namespace:
             return None
         hits = [(conf, real) for conf, real in self._by_bare_name.get(bare, ()) if conf.key != consumer]
         return Producer(hits[0][0], hits[0][1], by_placeholder=True) if len(hits) == 1 else None

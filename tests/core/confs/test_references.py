@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.errors import Rejected
 from tests.support.confs import (
     Document,
+    conf_of,
     dependency,
     entities,
     events,
@@ -197,6 +201,45 @@ class TestProducedTables:  # C15
     def test_two_writers_of_one_table_are_warned_about(self) -> None:  # C28
         plan = plan_of(group_by("t.m.x__1"), join("t.m.x__1"))
         assert [warning.rule for warning in plan.warnings] == ["C28"]
+
+
+class TestCompilersOfEarly2026:  # C16: what they leave out
+    def test_an_offset_without_a_length_is_zero(self) -> None:
+        zero = {"timeUnit": 1}
+        told = {**dependency("data.x", start=None, end=None), "startOffset": zero, "endOffset": zero}
+        assert waits_of(plan_of(staging_query(dependencies=[told])), "2026-06-01") == waits_of(
+            plan_of(staging_query(dependencies=[dependency("data.x")])), "2026-06-01"
+        )
+
+    def test_an_interval_without_a_length_is_none_that_a_table_may_have(self) -> None:
+        silent = group_by(info={"partitionInterval": {"timeUnit": 1}})
+        assert rules_broken(silent) == ["C4"]
+
+    def test_a_right_part_needs_no_namespace_and_reads_what_it_reads_with_one(self) -> None:
+        producer = staging_query("t.s.hourly__1", schedule="0 * * * *")
+        part = group_by("t.g.part__1", sources=[events("ns.t_s_hourly__1"), events("t_s_hourly__1")])
+        bare = {**part, "metaData": {key: v for key, v in part["metaData"].items() if key != "outputNamespace"}}
+        told, untold = (labels_waited(plan_of(join(parts=[each]), producer), "2026-06-01") for each in (part, bare))
+        assert told == untold and len(told["ns.t_s_hourly__1"]) == 24
+
+    @pytest.mark.parametrize(
+        ("silent", "field"),
+        [
+            pytest.param(lambda meta: {**staging_query(), "metaData": meta}, "metaData", id="a conf"),
+            pytest.param(
+                lambda meta: group_by(sources=[{"joinSource": {"join": {**join(), "metaData": meta}}}]),
+                "sources[0].joinSource.join.metaData",
+                id="an inner join",
+            ),
+        ],
+    )
+    def test_it_is_needed_where_a_table_is_named_after_it(
+        self, silent: Callable[[Document], Document], field: str
+    ) -> None:
+        with pytest.raises(Rejected) as refused:
+            conf_of(silent({"name": "t.s.x__1", "version": "1"}))
+        (fault,) = refused.value.faults
+        assert fault.field == f"{field}.outputNamespace" and "lacks this field" in fault.message
 
 
 class TestCycles:  # C15
