@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -143,6 +143,22 @@ def schedules_of(conf: Conf) -> dict[Mode, CronSchedule]:
 def schedule_faults(conf: Conf) -> list[Fault]:
     """What C1 and C2 have against the schedules, whatever the grid."""
     return _parse_schedules(_schedule_texts(conf))[1]
+
+
+def unread_schedules(conf: Conf) -> Iterator[Fault]:
+    """Schedules that stand where this dialect does not look for them: never silently off."""
+    execution = conf.meta.execution_info
+    if execution.offline_schedule is not None:
+        return
+    elsewhere = {
+        "metaData.executionInfo.scheduleCron": execution.schedule_cron,
+        "metaData.offlineSchedule": conf.meta.offline_schedule,
+    }
+    for where, text in elsewhere.items():
+        if normalised(text) is not None:
+            problem = f"the schedule {text!r} is not read from there, so the conf has no offline schedule"
+            remedy = "set offline_schedule and compile it with zipline-ai 1.28 or later"
+            yield Fault("C10", where, problem, remedy)
 
 
 def _schedule_texts(conf: Conf) -> dict[str, str | None]:

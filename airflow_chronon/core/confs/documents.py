@@ -89,6 +89,7 @@ class _CommonConf(_Document):
 class ExecutionInfo(_Document):
     offline_schedule: str | None = None
     online_schedule: str | None = None
+    schedule_cron: str | None = None  #: what compilers of early 2026 wrote in place of an offline schedule
     output_table_info: TableInfo | None = None
     historical_backfill: Flag | None = None
     conf: _CommonConf | None = None
@@ -103,6 +104,7 @@ class MetaData(_Document):
     online: Flag = False
     environments: tuple[int, ...] | None = None
     custom_json: str | None = None
+    offline_schedule: str | None = None  #: where the older dialect has it
     execution_info: ExecutionInfo = Field(default_factory=ExecutionInfo)
 
     def common(self, key: str) -> str | None:

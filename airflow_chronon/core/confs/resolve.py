@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.conf import Conf, schedule_faults, schedules_of
+from airflow_chronon.core.confs.conf import Conf, schedule_faults, schedules_of, unread_schedules
 from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.naming import dag_id, tags
@@ -227,7 +227,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         dependencies=dependencies,
         settings=effective,
         producers=tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
-        warnings=(*draft.resolver.warnings, *_shared_table(conf, tree)),
+        warnings=(*unread_schedules(conf), *draft.resolver.warnings, *_shared_table(conf, tree)),
     )
 
 

@@ -311,3 +311,31 @@ class TestCycles:  # C15
     def test_a_temporal_part_does_not_look_back(self) -> None:
         part = group_by("t.g.part", sources=[events("ns.t_j_a", topic="kafka://t")])
         assert self.on_a_cycle(join("t.j.a", parts=[part])) == {"join/t.j.a"}
+
+
+class TestSchedulesElsewhere:  # C10
+    @pytest.mark.parametrize(
+        ("told", "field"),
+        [
+            pytest.param(
+                group_by(execution={"scheduleCron": "0 3 * * *"}),
+                "metaData.executionInfo.scheduleCron",
+                id="of early 2026",
+            ),
+            pytest.param(group_by(offlineSchedule="@daily"), "metaData.offlineSchedule", id="of the older dialect"),
+        ],
+    )
+    def test_a_schedule_that_is_not_read_is_named_with_the_remedy(self, told: Document, field: str) -> None:
+        (warning,) = plan_of(told).warnings
+        assert warning.field == field and "is not read from there" in warning.message
+        assert "offline_schedule" in warning.remedy
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            pytest.param(group_by(execution={"scheduleCron": "@never"}), id="off there too"),
+            pytest.param(group_by(schedule="@daily", execution={"scheduleCron": "@daily"}), id="in both places"),
+        ],
+    )
+    def test_what_is_off_there_or_stands_in_its_place_too_is_fine(self, told: Document) -> None:
+        assert plan_of(told).warnings == ()
