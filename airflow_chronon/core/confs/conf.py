@@ -72,6 +72,11 @@ class Conf:
         return table_of(self.meta)
 
     @property
+    def derives(self) -> bool:
+        """Whether it is a Join with derivations, whose results go to ``__derived``."""
+        return isinstance(self.document, Join) and bool(self.document.derivations)
+
+    @property
     def is_online(self) -> bool:
         return self.meta.online and self.key.conf_type is not ConfType.STAGING_QUERY
 

@@ -226,6 +226,7 @@ class Join(_Document):
     left: Source
     join_parts: tuple[JoinPart, ...] = ()
     bootstrap_parts: tuple[BootstrapPart, ...] | None = None
+    derivations: tuple[Any, ...] | None = None
 
 
 class TableDependencyInfo(_Document):

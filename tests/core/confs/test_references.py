@@ -198,6 +198,41 @@ class TestProducedTables:  # C15
         assert isinstance(verdicts["staging_query/t.s.x__1"], ConfPlan)
         assert isinstance(verdicts["staging_query/t.s.bad__1"], RejectedConf)
 
+    @pytest.mark.parametrize(
+        ("read", "written"),
+        [
+            pytest.param("ns.t_s_hourly__3", "ns.t_s_hourly__1", id="another version"),
+            pytest.param("ns.t_s_hourly", "ns.t_s_hourly__1", id="no version"),
+            pytest.param("ns.t_s_hourly__3__derived/region=eu", "ns.t_s_hourly__1", id="another version's derived"),
+            pytest.param("ns.t_s_hourly__1__derived", "ns.t_s_hourly__1", id="derived of what derives nothing"),
+            pytest.param("`ns`.`t_s_hourly__3`", "ns.t_s_hourly__1", id="in backticks"),
+        ],
+    )
+    def test_a_table_that_only_looks_like_a_written_one_is_warned_of(self, read: str, written: str) -> None:
+        plan = plan_of(group_by(sources=[events(read)]), self.HOURLY)
+        name = read.replace("`", "").partition("/")[0]
+        (warning,) = plan.warnings
+        assert warning.rule == "C15"
+        assert warning.message == f"{name} is written by nobody; this tree writes {written}"
+
+    @pytest.mark.parametrize(
+        "read", ["ns.t_s_hourly__1", "ns.t_s_other__1", "data.t_s_hourly__3", "ns.t_s_hourly_x__1"]
+    )
+    def test_what_is_written_or_looks_like_nothing_is_not(self, read: str) -> None:
+        assert plan_of(group_by(sources=[events(read)]), self.HOURLY).warnings == ()
+
+    def test_the_derived_table_of_a_join_is_written_where_it_derives_something(self) -> None:
+        reader = group_by(sources=[events("ns.t_j_x__1__derived")])
+        plain, deriving = join(), {**join(), "derivations": [{"name": "a", "expression": "b"}]}
+        assert len(plan_of(reader, plain).warnings) == 1 and plan_of(reader, deriving).warnings == ()
+
+    @pytest.mark.parametrize("quoted", ["`ns`.`t_s_hourly__1`", "`ns.t_s_hourly__1`", '"ns"."t_s_hourly__1"'])
+    def test_a_name_in_quotes_means_what_it_means_without(self, quoted: str) -> None:
+        for reader in (group_by(sources=[events(quoted)]), staging_query(dependencies=[dependency(quoted, "1h")])):
+            plan = plan_of(reader, self.HOURLY)
+            assert [str(key) for key in plan.producers] == ["staging_query/t.s.hourly__1"]
+            assert len(labels_waited(plan, "2026-06-01")["ns.t_s_hourly__1"]) == 24
+
     def test_two_writers_of_one_table_are_warned_about(self) -> None:  # C28
         plan = plan_of(group_by("t.m.x__1"), join("t.m.x__1"))
         assert [warning.rule for warning in plan.warnings] == ["C28"]
