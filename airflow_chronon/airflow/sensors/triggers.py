@@ -29,7 +29,7 @@ from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnTimeout
 from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.dependencies import Wait, merged
-from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of
+from airflow_chronon.core.waits.poll import Observation, Query, beyond_now, judge, observe, queries_of
 from airflow_chronon.core.waits.serialization import dependency_from_json
 from airflow_chronon.errors import ChrononError
 
@@ -141,6 +141,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 self.log.error("%s", error)
                 yield TaskFailedEvent()
                 return
+            if odd := beyond_now(observation, now=now()):
+                self.log.warning("%s: %s", self.table, odd)
             if readiness.reason and readiness.reason != said:
                 said = readiness.reason
                 self.log.log(30 if readiness.satisfied else 20, "%s", said)

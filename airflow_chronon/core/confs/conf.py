@@ -99,7 +99,7 @@ class Conf:
 
     @property
     def online_schedule_text(self) -> str | None:
-        """The online schedule, normalised; None when it is off or the conf is not online (C10)."""
+        """The online schedule, normalised; None when the conf is not online, or says nothing: then it is off (C10)."""
         return normalised(self.meta.execution_info.online_schedule) if self.is_online else None
 
 
@@ -132,9 +132,7 @@ def schedules_of(conf: Conf) -> dict[Mode, CronSchedule]:
         if fault is not None:
             faults.append(fault.under(f"metaData.executionInfo.{name}"))
     if grid.interval < DAY and offline and online and normalised(texts["offlineSchedule"]) != texts["onlineSchedule"]:
-        problem = (
-            f"the online schedule {online.text!r} differs from the offline one {offline.text!r} on a grid of {grid}"
-        )
+        problem = f"the online schedule {online.as_written!r} differs from the offline one {offline.as_written!r} on a grid of {grid}"
         remedy = "leave online_schedule unset, so that it follows the offline one"
         faults.append(Fault("C10", "metaData.executionInfo.onlineSchedule", problem, remedy))
     if faults:

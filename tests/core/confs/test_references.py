@@ -55,6 +55,14 @@ class TestWholePartitionReads:  # C13
         )
         assert "would fit" in fault.remedy
 
+    @pytest.mark.parametrize(
+        ("offset", "shown"),
+        [(None, "12:00 cuts the partition [00:00, 24:00)"), ("2h", "[02:00, 02:00 the next day)")],
+    )
+    def test_a_whole_day_is_shown_as_one(self, offset: str | None, shown: str) -> None:
+        (fault,) = faults_of(group_by(sources=[events(interval="1d", offset=offset)], schedule="0 */12 * * *"))
+        assert shown in fault.message
+
     def test_boundaries_that_line_up_pass(self) -> None:
         assert rules_broken(group_by(sources=[events(interval="3h", offset="1h")], **SIX_AT_FOUR)) == []
 
@@ -374,3 +382,28 @@ class TestSchedulesElsewhere:  # C10
     )
     def test_what_is_off_there_or_stands_in_its_place_too_is_fine(self, told: Document) -> None:
         assert plan_of(told).warnings == ()
+
+
+class TestRangesThatStartAfterTheyEnd:  # C16
+    @pytest.mark.parametrize(
+        "empty",
+        [
+            pytest.param(dependency("data.x", start="0d", end="5d"), id="offsets"),
+            pytest.param(dependency("data.x", start_cut="2026-06-02", end_cut="2026-06-01"), id="cut-offs"),
+        ],
+    )
+    def test_are_warned_of_since_nothing_is_waited_for(self, empty: Document) -> None:
+        plan = plan_of(staging_query(dependencies=[empty]))
+        assert waits_of(plan, "2026-06-10") == []
+        (warning,) = plan.warnings
+        assert warning.field == "tableDependencies[0]" and "data.x is not waited for" in warning.message
+
+    @pytest.mark.parametrize(
+        "one_partition",
+        [
+            pytest.param(dependency("data.x", start="5d", end="5d"), id="offsets"),
+            pytest.param(dependency("data.x", start_cut="2026-06-01", end_cut="2026-06-01"), id="cut-offs"),
+        ],
+    )
+    def test_a_range_of_one_partition_is_fine(self, one_partition: Document) -> None:
+        assert plan_of(staging_query(dependencies=[one_partition])).warnings == ()
