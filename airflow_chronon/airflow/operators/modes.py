@@ -48,7 +48,10 @@ class _PlanOperator(BaseOperator):
     def _requested(self, context: Mapping[str, Any]) -> Run | None:
         """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
         try:
-            run = self._plan.schedule.requested(request_of_context(context), now=now())
+            request, moment = request_of_context(context), now()
+            run = self._plan.schedule.requested(request, now=moment)
+            for note in self._plan.schedule.notes_on(request, now=moment):
+                self.log.info("%s", note)
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
         self.log.info("%s", format_run(run, self._plan.schedule))

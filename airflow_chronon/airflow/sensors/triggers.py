@@ -53,8 +53,12 @@ class _RunTrigger(BaseTrigger):
         return schedule_from_json(self.schedule)
 
     def _run(self) -> Run | None:
-        """The run that is asked for. Raises ``ChrononError`` for one that contradicts itself."""
-        return self._runs().requested(request_of_fields(self._request_fields()), now=now())
+        """The run that is asked for; how it is read is said. Raises ``ChrononError`` for one that contradicts itself."""
+        runs, request, moment = self._runs(), request_of_fields(self._request_fields()), now()
+        run = runs.requested(request, now=moment)
+        for note in runs.notes_on(request, now=moment):
+            self.log.info("%s", note)
+        return run
 
 
 class PartitionTrigger(_RunTrigger, BaseEventTrigger):
