@@ -50,7 +50,12 @@ def build_dags(
     picked = _Picked(wanted, team, match, pages=wanted is None)
     verdicts = root.judge(wanted=wanted)
     dags = {dag.dag_id: dag for dag in _all_dags(found, root, verdicts, picked, bad=[])}
-    if wanted is None and not dags and verdicts and not any(picked.fits(key, verdict) for key, verdict in verdicts.items()):
+    if (
+        wanted is None
+        and not dags
+        and verdicts
+        and not any(picked.fits(key, verdict) for key, verdict in verdicts.items())
+    ):
         raise ImportErrors(str(_fits_nothing(picked, root)))
     return dags
 

@@ -97,12 +97,12 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         if table is None:
             return lambda: None
         kept = context["asset_state_store"][self.inlets[0]]
-        key, grid = contract_key(plan.dag_id), plan.spec.grid
+        key, spec = contract_key(plan.dag_id), plan.spec
         before = kept.get(key)
-        fault = contract_fault(before, grid, table=table)
+        fault = contract_fault(before, spec, table=table)
         if fault is not None:
             raise AirflowFailException(str(ChrononError(fault, conf=str(plan.conf.key))))
-        return lambda: kept.set(key, str(grid)) if before is None else None
+        return lambda: kept.set(key, spec.contract) if before is None else None
 
     def _take_turn(self, context: Mapping[str, Any], of: ModeRun) -> None:
         """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""

@@ -70,7 +70,7 @@ def _differences(before: TreeFacts, after: TreeFacts) -> Iterator[Difference]:
 
 
 def _grid_fault(old: GoodPlan, new: GoodPlan) -> Fault | None:
-    """A grid that was changed without a version bump (C22); jobs have none."""
+    """A grid, format or column that was changed without a version bump (C22); jobs have none."""
     if isinstance(old, ConfPlan) and isinstance(new, ConfPlan):
-        return contract_fault(str(old.spec.grid), new.spec.grid, table=new.table)
+        return contract_fault(old.spec.contract, new.spec, table=new.table)
     return None

@@ -1,8 +1,8 @@
-"""The grid that a conf version's table was first written on: it holds for ever (C22)."""
+"""How a conf version's table was first partitioned: its grid, format and column hold for ever (C22)."""
 
 from __future__ import annotations
 
-from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.errors import Fault
 
 #: The asset whose state holds every contract. Airflow drops the state of an asset that no DAG refers to any more, so
@@ -12,16 +12,17 @@ CONTRACTS_ASSET = "chronon://airflow-chronon/grid-contracts"
 
 
 def contract_key(dag_id: str) -> str:
-    """The key of a DAG's grid in the state of :data:`CONTRACTS_ASSET`."""
+    """The key of a DAG's contract in the state of :data:`CONTRACTS_ASSET`."""
     return f"grid:{dag_id}"
 
 
-def contract_fault(kept: object, grid: PartitionGrid, *, table: str) -> Fault | None:
-    """What C22 has against writing a table on ``grid`` that was begun on ``kept``, a grid's text; None: they agree.
+def contract_fault(kept: object, spec: PartitionSpec, *, table: str) -> Fault | None:
+    """What C22 has against writing a table as ``spec`` that was begun as ``kept``, a contract's text; None: they agree.
 
     Nothing kept is no contract yet. Deleting and re-creating the conf does not lift it, since the table is still there.
     """
-    if kept is None or kept == str(grid):
+    now = spec.contract
+    if kept is None or kept == now:
         return None
-    problem = f"{table} was begun on the grid {kept}, and the conf is now on {grid}: nothing is written"
-    return Fault("C22", "outputTableInfo", problem, "bump its version, or bring the old grid back")
+    problem = f"{table} was begun on the grid {kept}, and the conf is now on {now}: nothing is written"
+    return Fault("C22", "outputTableInfo", problem, "bump its version, or bring the old partitioning back")

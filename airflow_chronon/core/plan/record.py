@@ -97,9 +97,9 @@ class DeploymentRecord:
 
     @property
     def grid(self) -> str:
-        """The grid of its partitions as text; empty for a job, and while nothing has run."""
+        """The grid of its partitions as a contract's text (C22); empty for a job, and while nothing has run."""
         schedule = None if self.now is None else self.now.schedule
-        return str(schedule.spec.grid) if isinstance(schedule, PartitionedSchedule) else ""
+        return schedule.spec.contract if isinstance(schedule, PartitionedSchedule) else ""
 
     @property
     def seen_revisions(self) -> tuple[ScheduleRevision, ...]:

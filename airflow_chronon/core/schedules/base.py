@@ -209,6 +209,11 @@ class Schedule(ABC, Generic[RunT]):
         ended then (C27).
         """
 
+    @property
+    def contract(self) -> str | None:
+        """How its partitions are shaped for ever (C22); None for intervals, which have no shape."""
+        return None
+
     def range_notes(self, start: str, end: str, *, now: Instant | None = None) -> tuple[str, ...]:
         """What such a range means beyond its text, in words."""
         return ()

@@ -211,6 +211,10 @@ class PartitionedSchedule(Schedule[Run]):
         return self.spec.grid
 
     @property
+    def contract(self) -> str:
+        return self.spec.contract
+
+    @property
     def start_text(self) -> str:
         return f"start_date is {iso(self.catch_up.start or 0)}"
 

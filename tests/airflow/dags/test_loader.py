@@ -86,7 +86,6 @@ class TestSplittingADeployment:
         joins = build_dags(conf_root=corpus, match="join/*")
         assert set(joins) == {dag_id for dag_id in every if dag_id.startswith("join.")}
 
-
     @pytest.mark.parametrize("selector", [{"match": "staging_query/nope*"}, {"team": "nope"}])
     def test_a_selector_that_fits_nothing_is_an_import_error(self, corpus, selector):
         with pytest.raises(ImportErrors, match=r"nope.*fits no conf and no job"):
