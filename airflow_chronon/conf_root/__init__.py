@@ -1,1 +1,1 @@
-"""The tree that people drop, on disk: confs, job files, settings."""
+"""The conf root on disk: compiled confs, job files and settings, as people put them there."""

@@ -10,7 +10,7 @@ from airflow_chronon.airflow_api.errors import AirflowRefused, Conflict, LoginFa
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, DagRecord, Reprocess
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.confs.naming import in_run_id
+from airflow_chronon.core.partitions.labels import in_run_id
 from airflow_chronon.core.plan.actions import (
     Action,
     Archive,
@@ -29,8 +29,8 @@ from airflow_chronon.core.plan.actions import (
     WritesRecord,
 )
 from airflow_chronon.core.plan.facts import Deployment, KnownDag
-from airflow_chronon.core.plan.pending import WHY_PENDING
-from airflow_chronon.core.plan.record import DeploymentRecord, Retirement
+from airflow_chronon.core.records.pending import WHY_PENDING
+from airflow_chronon.core.records.record import DeploymentRecord, Retirement
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.archive import history_of, is_archived, write_history
 from airflow_chronon.reconcile.gather import broken_dags
@@ -47,7 +47,7 @@ class LeftForNextTime(ChrononError):
 
 
 class Unforeseen(ChrononError):
-    """A step raised what no step should."""
+    """A step failed with an exception that nobody foresaw."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""What the work tasks of confs and of jobs share: a runner that can be stopped, and how its end reads in Airflow."""
+"""What the work tasks of confs and of jobs share: arguments, a runner that can be stopped, how its end reads in Airflow."""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from airflow_chronon.core.settings.environment import given_texts
+from airflow_chronon.core.settings.model import TaskDefaults
 from airflow_chronon.engine.protocol import NothingToWrite
-from airflow_chronon.errors import ChrononError, JobFailed, JobRefused
+from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
 
 
 class WorkMixin:
@@ -49,3 +51,17 @@ def given_variables(context: Mapping[str, Any]) -> dict[str, str]:
 def texts(given: object) -> dict[str, str]:
     """Variables as they were written, as text; anything but a mapping is none."""
     return {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+
+
+def task_arguments(defaults: TaskDefaults) -> Mapping[str, Any]:
+    """The arguments for every work task. Raises ``ChrononError`` for a callback that cannot be imported."""
+    arguments = defaults.model_dump(exclude_none=True)
+    callback = arguments.get("on_failure_callback")
+    if callback is not None:
+        try:
+            arguments["on_failure_callback"] = pkgutil.resolve_name(callback)
+        except (ImportError, AttributeError, ValueError) as error:
+            problem = f"{callback!r} cannot be imported: {error}"
+            remedy = "give the dotted path of a function that the workers can import"
+            raise ChrononError(Fault("settings", "task_defaults.on_failure_callback", problem, remedy)) from None
+    return arguments

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from airflow_chronon.airflow_api.coverage import known_runs
+from airflow_chronon.airflow_api.coverage import known_runs, with_skipped
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.replay import kept_grid
 from airflow_chronon.cli.intervals import AskedIntervals
@@ -19,7 +19,7 @@ from airflow_chronon.cli.output import GOOD, columns, show
 from airflow_chronon.cli.server import AIRFLOW, find_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.cli.target import open_target
-from airflow_chronon.core.plan.activation import is_active, seen_plan
+from airflow_chronon.core.records.history import is_active, seen_plan
 from airflow_chronon.core.runs.states import Known, KnownRun, PartitionRow, done_labels
 
 CONF = option("conf", metavar="CONF", help="a DAG id, type/name, a name or a file")
@@ -57,8 +57,8 @@ def partitions(options: argparse.Namespace) -> int:
         },
     )
     if server is None and options.format != "json":
-        told = "only catalogs were asked" if plan.has_partitions else "what ran is not known"
-        print(f"{told}: no connection names an Airflow", file=sys.stderr)
+        scope = "only catalogs were asked" if plan.has_partitions else "what ran is not known"
+        print(f"{scope}: no connection names an Airflow", file=sys.stderr)
     target.report_problems()
     return GOOD
 
@@ -77,6 +77,7 @@ def _with_airflow(known: Known, server: AirflowServer, asked: AskedIntervals) ->
     if server.dag(plan.dag_id) is not None:
         runs = asked.runs(server)
         runs += known_runs(server.newest_scheduled(plan.dag_id), schedule, now=asked.now)
+        runs = with_skipped(runs, server, plan.dag_id) if plan.has_partitions else runs
     landed = known.landed if plan.has_partitions else done_labels(schedule, runs)
     return replace(known, runs=runs, landed=landed, kept_grid=kept_grid(server, plan))
 

@@ -22,9 +22,8 @@ from airflow_chronon.core.confs.documents import (
     TableInfo,
     seconds,
 )
-from airflow_chronon.core.confs.producers import unquoted
 from airflow_chronon.core.confs.references import Reference, Resolver
-from airflow_chronon.core.confs.tree import ConfTree
+from airflow_chronon.core.confs.tree import ConfTree, unquoted
 from airflow_chronon.core.partitions.grid import PartitionGrid, legacy_daily
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec, partition_format
 from airflow_chronon.core.schedules.chronon import parse_schedule
@@ -142,7 +141,7 @@ def _of_staging_query(resolver: Resolver, query: StagingQuery) -> Iterator[Table
                 Fault(
                     "input",
                     f"{where}.tableInfo.table",
-                    "the dependency names no table",
+                    "the dependency does not name a table",
                     "compile it again with zipline compile",
                 )
             )

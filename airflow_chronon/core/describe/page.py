@@ -14,7 +14,7 @@ from airflow_chronon.core.describe.plans import describe
 
 
 def plan_page(plan: Plan, *, neighbours: Neighbours | None = None, is_active: bool = True) -> str:
-    """Markdown of one conf or job: what it is, its schedule in words, what it reads, the runs of a reference week.
+    """Markdown of one conf or job: what it is, its schedule in sentences, what it reads, the runs of a reference week.
 
     ``is_active`` is false for a schedule that is on and fires only once a reconcile has seen it (H14).
     """

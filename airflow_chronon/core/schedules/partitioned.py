@@ -75,7 +75,6 @@ class PartitionedSchedule(Schedule[Run]):
 
     @property
     def is_on(self) -> bool:
-        """Whether it fires at all."""
         return bool(self.modes)
 
     @cached_property
@@ -85,7 +84,6 @@ class PartitionedSchedule(Schedule[Run]):
         return None if start is None else self.spec.grid.ceil(start)
 
     def run_after(self, end: Instant) -> Run | None:
-        """The first run whose newest partition ends after ``end``; None when there is none."""
         grid = self.spec.grid
         if self.first_start is not None:
             end = max(end, self.first_start)
@@ -100,7 +98,6 @@ class PartitionedSchedule(Schedule[Run]):
         return self._run(next_end, {mode: fires[mode] for mode in fires if ends[mode] == next_end})
 
     def newest_before(self, instant: Instant) -> Run | None:
-        """The newest run with a fire strictly before ``instant``; None when there is none."""
         if not self.modes:
             return None
         grid = self.spec.grid
@@ -181,14 +178,18 @@ class PartitionedSchedule(Schedule[Run]):
         """How the range of a request is read, in words; for a request that can be (C27)."""
         return self.range_notes(*request.ends, now=request.asked_at or now) if request.start_ds else ()
 
-    def covering_run(self, start: Instant) -> Run | None:
-        """The scheduled run that fills the partition, start and end dates aside; None when no run does (C9, C10)."""
-        main = self.modes.get(self.main_mode)
-        if main is None:
+    def covering_run(self, start: Instant, *, mode: Mode | None = None) -> Run | None:
+        """The scheduled run in which ``mode`` writes the partition, start and end dates aside; None when none does (C9, C10).
+
+        By default the mode that fills the conf's own table.
+        """
+        mode = self.main_mode if mode is None else mode
+        of = self.modes.get(mode)
+        if of is None:
             return None
-        fire = main.schedule.first_at_or_after(start + self.spec.grid.interval)
+        fire = of.schedule.first_at_or_after(start + self.spec.grid.interval)
         run = self.without_bounds().run_ending(self.spec.grid.floor(fire))
-        return run if run is not None and run.modes[self.main_mode].window.start <= start else None
+        return run if run is not None and run.modes[mode].window.start <= start else None
 
     @property
     def main_mode(self) -> Mode:
@@ -207,7 +208,6 @@ class PartitionedSchedule(Schedule[Run]):
 
     @property
     def grid(self) -> PartitionGrid:
-        """Where partitions begin and end."""
         return self.spec.grid
 
     @property
@@ -228,15 +228,12 @@ class PartitionedSchedule(Schedule[Run]):
         return run.end - self.spec.grid.interval
 
     def starts(self, start: Instant, end: Instant) -> Sequence[Instant]:
-        """The partitions that start in ``[start, end)``, oldest first."""
         return range(self.spec.grid.ceil(start), end, self.spec.grid.interval)
 
     def end_of(self, start: Instant) -> Instant:
-        """Where the partition that starts at ``start`` ends."""
         return start + self.spec.grid.interval
 
     def label(self, start: Instant) -> PartitionKey:
-        """The label of the partition that starts at ``start``."""
         return self.spec.label(start)
 
     def start_of_key(self, key: str, *, now: Instant) -> Instant:
@@ -246,7 +243,6 @@ class PartitionedSchedule(Schedule[Run]):
         return start
 
     def with_catch_up(self, catch_up: CatchUp) -> PartitionedSchedule:
-        """The same schedule with another policy for what was missed."""
         return replace(self, catch_up=catch_up)
 
     def without_bounds(self) -> PartitionedSchedule:

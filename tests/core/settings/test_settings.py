@@ -132,7 +132,7 @@ class TestBadFiles:
         (message,) = refused(text)
         assert where in message and remedy.lower() in message.lower() and "\n" not in message
 
-    def test_every_fault_of_the_file_is_told_at_once(self) -> None:
+    def test_every_fault_of_the_file_is_reported_at_once(self) -> None:
         messages = refused("catchpu: 1\nretries: -1\noverrides: [{match: x, lookback: y}]")
         assert [message.split(":")[0] for message in sorted(messages)] == [
             "line 1, catchpu",
