@@ -41,13 +41,23 @@ def build_dags(
     """One DAG per good conf version, by DAG id. Bad confs are left to :func:`raise_import_errors`.
 
     ``near`` is the loader's ``__file__``; ``conf_root`` overrides where the confs are. ``team`` and ``match`` (a
-    ``type/name`` glob) split a large deployment over several loader files. At task start only the asked DAG is built.
+    ``type/name`` glob) split a large deployment over several loader files; a selector that fits nothing is an
+    :class:`ImportErrors`. At task start only the asked DAG is built.
     """
     found, root = _read(near, conf_root)
     wanted = _asked_dag()
     # a task needs no page; the page changes nothing that runs
     picked = _Picked(wanted, team, match, pages=wanted is None)
-    return {dag.dag_id: dag for dag in _all_dags(found, root, root.judge(wanted=wanted), picked, bad=[])}
+    verdicts = root.judge(wanted=wanted)
+    dags = {dag.dag_id: dag for dag in _all_dags(found, root, verdicts, picked, bad=[])}
+    if (
+        wanted is None
+        and not dags
+        and verdicts
+        and not any(picked.fits(key, verdict) for key, verdict in verdicts.items())
+    ):
+        raise ImportErrors(str(_fits_nothing(picked, root)))
+    return dags
 
 
 def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None = None) -> None:
@@ -73,6 +83,12 @@ class _Picked:
     team: str | None = None
     match: str | None = None
     pages: bool = True  #: whether the DAGs get their pages
+
+    def fits(self, key: str, verdict: Verdict) -> bool:
+        """Whether a conf or job is picked, good or not; the name of one without a plan begins with its team."""
+        plan = verdict.plan
+        team = key.partition("/")[2].partition(".")[0] if plan is None else plan.team
+        return (self.team is None or team == self.team) and (self.match is None or fnmatchcase(key, self.match))
 
     def takes(self, dag_id: str, *, key: str, team: str) -> bool:
         if self.wanted is not None and dag_id != self.wanted:
@@ -154,6 +170,14 @@ def _kept(
             yield build_dag(plan, path=path, doc=page, namespace_prefix=root.namespace_prefix, fires=Fires.NEVER)
         except Exception as error:
             bad.append(_not_built(error, key=dag_id, file=f"its record in {found.state_root}"))
+
+
+def _fits_nothing(picked: _Picked, root: ConfRoot) -> Fault:
+    """Without it a typo in a loader file would take all its DAGs away in silence."""
+    given = {"team": picked.team, "match": picked.match}
+    shown = " and ".join(f"{name}={value!r}" for name, value in given.items() if value is not None)
+    problem = f"build_dags({shown}) fits no conf and no job under {root.path}"
+    return Fault("C23", "", problem, "mend the selector, or remove this loader file")
 
 
 def _damaged(records: Records, found: Deployment) -> list[RejectedConf]:

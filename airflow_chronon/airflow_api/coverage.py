@@ -28,6 +28,7 @@ def request_of_record(record: RunRecord) -> RunRequest:
         partition_key=record.partition_key or "",
         is_scheduled=record.run_type == "scheduled",
         interval=record.window,
+        asked_at=record.run_after or None,
         **given_parameters(record.conf),
     )
 

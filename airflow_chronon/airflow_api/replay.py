@@ -63,9 +63,9 @@ def by_key(replay: Replay) -> tuple[PartitionKey, ...]:
 
 def check_grid(server: AirflowServer, plan: Plan) -> None:
     """Refuse a conf whose table was begun on another grid (C22); a job has none."""
-    if plan.grid is None:
+    if plan.spec is None:
         return
-    fault = contract_fault(kept_grid(server, plan), plan.grid, table=plan.table)
+    fault = contract_fault(kept_grid(server, plan), plan.spec, table=plan.table)
     if fault is not None:
         raise ReplayRefused(fault, conf=plan.key)
 

@@ -19,6 +19,8 @@ from airflow_chronon.errors import Fault, Rejected
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are not confs; the largest real ones are below 1 MB
 
+OLDER_TREE = "production"  #: what the older dialect calls its compiled tree
+
 _NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*")
 _FOLDERS = {
     "group_bys": ConfType.GROUP_BY,
@@ -47,8 +49,18 @@ def read_confs(root: Path, environment: Environment, *, problems: list[Fault]) -
             except Rejected as error:
                 name = ".".join(path.relative_to(tree / folder).parts)  # the name that the compiler gave it
                 unreadable.append(RejectedConf(f"{conf_type.value}/{name}", shown, error.faults))
+    if tree.name == OLDER_TREE and not any("executionInfo" in conf.raw["metaData"] for conf in confs):
+        problems.append(older_dialect(tree, root))
+        return [], []
     single, doubled = _without_doubles(confs)
     return single, [*unreadable, *doubled]
+
+
+def older_dialect(tree: Path, root: Path) -> Fault:
+    """Confs of the older dialect, which would look like unscheduled ones: nothing of them is taken for what it is not."""
+    problem = f"{tree} holds confs of the older dialect, which is not read yet"
+    remedy = "compile them with zipline compile" if tree == root else "until then, schedule them where they are now"
+    return Fault("input", "", problem, remedy)
 
 
 def _compiled_tree(root: Path, environment: Environment) -> Path | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from airflow_chronon.conf_root.confs import read_confs
+from airflow_chronon.conf_root.confs import OLDER_TREE, older_dialect, read_confs
 from airflow_chronon.conf_root.jobs import read_jobs
 from airflow_chronon.conf_root.settings import (
     SETTINGS_FILE,
@@ -70,6 +70,12 @@ class ConfRoot:
         """The jobs that this branch deploys."""
         return tuple(job for job in self.jobs if job.file not in self.unchanged_jobs)
 
+    def warnings(self) -> tuple[Fault, ...]:
+        """What is odd about the root and keeps nothing from being deployed."""
+        older = self.path / OLDER_TREE
+        beside = (older_dialect(older, self.path),) if self.confs and older.is_dir() else ()
+        return (*beside, *self.idle_overrides())
+
     def idle_overrides(self) -> tuple[Fault, ...]:
         """The overrides that are for nothing; none while there are files that nobody can read: they may be for those."""
         if self.unreadable or self.state is not TreeState.WHOLE:
@@ -109,7 +115,7 @@ class ConfRoot:
             ),
             state=self.state,
             problems=self.problems,
-            warnings=self.idle_overrides(),
+            warnings=self.warnings(),
         )
 
 
@@ -229,7 +235,7 @@ def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Ve
 
 
 def _nothing_found(root: Path) -> Fault:
-    older = " (production/, of the older dialect, is not read yet)" if (root / "production").is_dir() else ""
+    older = " (production/, of the older dialect, is not read yet)" if (root / OLDER_TREE).is_dir() else ""
     return Fault(
         "input",
         "",

@@ -139,8 +139,8 @@ def _contracts(server: AirflowServer, plans: Mapping[str, ConfPlan]) -> dict[str
     """The grids that the tables of these confs were first written on; of one that was never written its own (C22)."""
     if len(plans) > _FEW:
         kept = server.asset_states(CONTRACTS_ASSET)
-        return {dag_id: str(kept.get(contract_key(dag_id)) or plan.spec.grid) for dag_id, plan in plans.items()}
-    return {dag_id: kept_grid(server, plan) or str(plan.spec.grid) for dag_id, plan in plans.items()}
+        return {dag_id: str(kept.get(contract_key(dag_id)) or plan.spec.contract) for dag_id, plan in plans.items()}
+    return {dag_id: kept_grid(server, plan) or plan.spec.contract for dag_id, plan in plans.items()}
 
 
 def _state(place: Place) -> StateFacts:

@@ -96,7 +96,6 @@ def test_a_table_that_was_begun_on_another_grid_is_the_reason(
     [
         (("nope", "--start-ds", "2026-06-01"), "no conf is called"),
         ((CONF, "--start-ds", "2026-06-02", "--end-ds", "2026-06-01"), "is before start_ds"),
-        ((CONF, "--start-ds", "2026-06-01-00-30"), "not a boundary of the grid 1h"),
         ((CONF, "--start-ds", "20260601"), "is not a partition"),
         (("growth.exports.canary_only__1", "--start-ds", "2026-06-01"), "not deployed in this environment"),
         ((CONF, "--start-ds", "2026-06-01", "--airflow", "ftp://x"), "the type 'ftp'"),

@@ -80,6 +80,19 @@ def test_a_grid_changed_without_a_version_bump_is_a_finding(
     assert main([command, "--root", str(root), "--base", "HEAD"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("info", "named"),
+    [({"partitionFormat": "yyyyMMddHH"}, "format yyyyMMddHH"), ({"partitionColumn": "hr"}, "column hr")],
+)
+def test_another_format_or_column_is_one_too_and_not_a_changed_schedule(
+    root: Path, info: dict[str, str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:  # C22
+    write(root, "gridded__1", schedule="0 */3 * * *", interval="3h", info=info)
+    assert main(["plan", "--root", str(root), "--base", "HEAD"]) == 1
+    told = capsys.readouterr().out
+    assert "grid changed" in told and named in told and "its schedule" not in told
+
+
 def test_the_checkout_is_left_alone(root: Path) -> None:
     write(root, "fresh__1")
     main(["plan", "--root", str(root), "--base", "HEAD"])

@@ -156,13 +156,13 @@ class TestShapes:
     @pytest.mark.parametrize(
         ("name", "changes", "field", "message"),
         [
-            (STAGING, {"metaData": None}, "metaData", "has no such field"),
-            (STAGING, {"query": None}, "query", "has no such field"),
+            (STAGING, {"metaData": None}, "metaData", "lacks this field"),
+            (STAGING, {"query": None}, "query", "lacks this field"),
             (STAGING, {"query": 3}, "query", "text belongs here, not 3"),
             (STAGING, {"tableDependencies": {}}, "tableDependencies", "a list belongs here, not {}"),
-            (STAGING, {"tableDependencies": [{}]}, "tableDependencies[0].tableInfo", "has no such field"),
-            (STAGING, {"metaData": {"outputNamespace": "ns"}}, "metaData.name", "has no such field"),
-            (STAGING, {"metaData": {"name": "a.b"}}, "metaData.outputNamespace", "has no such field"),
+            (STAGING, {"tableDependencies": [{}]}, "tableDependencies[0].tableInfo", "lacks this field"),
+            (STAGING, {"metaData": {"outputNamespace": "ns"}}, "metaData.name", "lacks this field"),
+            (STAGING, {"metaData": {"name": "a.b"}}, "metaData.outputNamespace", "lacks this field"),
             (STAGING, {"metaData": {"name": 3, "outputNamespace": "ns"}}, "metaData.name", "text belongs here, not 3"),
             ("joins/checkout/training.daily_join__1", {"left": {}}, "left", "exactly one of events, entities"),
             (
@@ -240,6 +240,24 @@ class TestRoots:
             answer = command(*arguments, "--root", root)
             assert answer.code == 1 and len(answer.err.splitlines()) == 1 and str(root) in answer.err
             assert "Traceback" not in answer.err
+
+    def test_the_older_dialects_tree_is_not_taken_for_unscheduled_confs(self, command: Command, root: Path) -> None:
+        (root / "compiled").rename(root / "production")
+        assert command("check", "--root", root / "production").code == 0  # the name alone does not make it one
+        for path in (root / "production").rglob("*__1"):
+            document = json.loads(path.read_text())
+            del document["metaData"]["executionInfo"]
+            path.write_text(json.dumps(document))
+        answer = command("check", "--root", root / "production", "--format", "json")
+        assert (answer.code, answer.json) == (1, {})
+        assert "holds confs of the older dialect, which is not read yet" in answer.err
+        assert read_conf_root(root / "production", environ={}).state is TreeState.UNREADABLE
+
+    def test_beside_a_compiled_tree_it_is_a_warning(self, command: Command, root: Path) -> None:
+        shutil.copytree(root / "compiled", root / "production")
+        answer = command("check", "--root", root, "--format", "json")
+        assert answer.code == 0 and len(answer.json) == 5
+        assert "warning: " in answer.err and "holds confs of the older dialect" in answer.err
 
     @pytest.mark.parametrize(
         ("content", "message"),

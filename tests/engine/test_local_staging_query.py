@@ -213,7 +213,7 @@ class TestRefusals:
         [
             (
                 {"conf_type": "group_by"},
-                r"group_by/team.orders.daily__1: (sources|keyColumns|group|meta).*(required|no such field)",
+                r"group_by/team.orders.daily__1: (sources|keyColumns|group|meta).*(required|lacks this field)",
             ),
             ({"conf_type": "join", "mode": "upload"}, "the embedded engine has no mode 'upload' for Joins"),
             ({"mode": "upload"}, "the embedded engine has no mode 'upload' for staging queries"),

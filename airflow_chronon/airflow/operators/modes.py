@@ -48,7 +48,10 @@ class _PlanOperator(BaseOperator):
     def _requested(self, context: Mapping[str, Any]) -> Run | None:
         """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
         try:
-            run = self._plan.schedule.requested(request_of_context(context), now=now())
+            request, moment = request_of_context(context), now()
+            run = self._plan.schedule.requested(request, now=moment)
+            for note in self._plan.schedule.notes_on(request, now=moment):
+                self.log.info("%s", note)
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
         self.log.info("%s", format_run(run, self._plan.schedule))
@@ -94,12 +97,12 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         if table is None:
             return lambda: None
         kept = context["asset_state_store"][self.inlets[0]]
-        key, grid = contract_key(plan.dag_id), plan.spec.grid
+        key, spec = contract_key(plan.dag_id), plan.spec
         before = kept.get(key)
-        fault = contract_fault(before, grid, table=table)
+        fault = contract_fault(before, spec, table=table)
         if fault is not None:
             raise AirflowFailException(str(ChrononError(fault, conf=str(plan.conf.key))))
-        return lambda: kept.set(key, str(grid)) if before is None else None
+        return lambda: kept.set(key, spec.contract) if before is None else None
 
     def _take_turn(self, context: Mapping[str, Any], of: ModeRun) -> None:
         """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""

@@ -14,6 +14,7 @@ REQUEST_TEMPLATES: dict[str, str] = {
     "run_type": "{{ dag_run.run_type }}",
     "start_ds": "{{ params.start_ds or '' }}",
     "end_ds": "{{ params.end_ds or '' }}",
+    "asked_at": "{{ dag_run.run_after.isoformat() }}",
     "interval_start": "{{ dag_run.data_interval_start.isoformat() if dag_run.data_interval_start else '' }}",
     "interval_end": "{{ dag_run.data_interval_end.isoformat() if dag_run.data_interval_end else '' }}",
 }
@@ -26,6 +27,7 @@ def request_of_fields(fields: Mapping[str, str]) -> RunRequest:
         partition_key=fields["partition_key"],
         is_scheduled=fields["run_type"].rpartition(".")[2].lower() == "scheduled",
         interval=_interval(parse_instant(start), parse_instant(end)) if start and end else None,
+        asked_at=parse_instant(asked_at) if (asked_at := fields["asked_at"]) else None,
         **given_parameters(fields),
     )
 
@@ -38,6 +40,7 @@ def request_of_context(context: Mapping[str, Any]) -> RunRequest:
         partition_key=dag_run.partition_key or "",
         is_scheduled=str(getattr(dag_run.run_type, "value", dag_run.run_type)) == "scheduled",
         interval=_interval(from_datetime(start), from_datetime(end)) if start and end else None,
+        asked_at=from_datetime(asked_at) if (asked_at := getattr(dag_run, "run_after", None)) else None,
         **given_parameters(context["params"]),
     )
 

@@ -29,7 +29,7 @@ from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnNever, OnTimeout
 from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.dependencies import Wait, merged
-from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of
+from airflow_chronon.core.waits.poll import Observation, Query, beyond_now, judge, observe, queries_of
 from airflow_chronon.core.waits.readiness import Hopeless
 from airflow_chronon.core.waits.serialization import dependency_from_json, writer_from_json
 from airflow_chronon.errors import ChrononError
@@ -56,8 +56,12 @@ class _RunTrigger(BaseTrigger):
         return schedule_from_json(self.schedule)
 
     def _run(self) -> Run | None:
-        """The run that is asked for. Raises ``ChrononError`` for one that contradicts itself."""
-        return self._runs().requested(request_of_fields(self._request_fields()), now=now())
+        """The run that is asked for; how it is read is said. Raises ``ChrononError`` for one that contradicts itself."""
+        runs, request, moment = self._runs(), request_of_fields(self._request_fields()), now()
+        run = runs.requested(request, now=moment)
+        for note in runs.notes_on(request, now=moment):
+            self.log.info("%s", note)
+        return run
 
     def _failed(self, text: str) -> TriggerEvent:
         """The task goes on to a worker and fails there: only there Airflow calls what is to be called on a failure."""
@@ -176,6 +180,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             except ChrononError as error:  # the table can never hold what is asked for
                 yield self._failed(str(error))
                 return
+            if odd := beyond_now(observation, now=now()):
+                self.log.warning("%s: %s", self.table, odd)
             if readiness.reason and readiness.reason != said:
                 said = readiness.reason
                 self.log.log(30 if readiness.satisfied else 20, "%s", said)

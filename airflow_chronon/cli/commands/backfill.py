@@ -55,7 +55,10 @@ def backfill(options: argparse.Namespace) -> int:
     now = int(time.time())
     if plan.starts_when_seen:
         plan = seen_plan(plan, find_state(target.root, options).read_record(plan.dag_id))
-    window = plan.read_range(options.start_ds, options.end_ds or options.start_ds, now=now)
+    ends = (options.start_ds, options.end_ds or options.start_ds)
+    window = plan.read_range(*ends, now=now)
+    for note in plan.range_notes(*ends, now=now):
+        print(note, file=sys.stderr)
     asked, selection = AskedIntervals(plan, window, now), _selection_of(options)
     server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
     landings = Landings()

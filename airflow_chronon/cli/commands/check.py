@@ -24,7 +24,7 @@ def check(options: argparse.Namespace) -> int:
         value=lambda: {key: verdict_json(verdict) for key, verdict in target.verdicts.items()},
     )
     target.report_problems()
-    for odd in target.root.idle_overrides():
+    for odd in target.root.warnings():
         print(f"warning: {odd}", file=sys.stderr)
     bad = any(verdict.faults for verdict in target.verdicts.values())
     if options.base is not None:

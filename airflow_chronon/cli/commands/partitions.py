@@ -37,7 +37,10 @@ def partitions(options: argparse.Namespace) -> int:
     record = find_state(target.root, options).read_record(plan.dag_id)
     active = record is not None or is_active(plan, record)
     plan = seen_plan(plan, record)
-    asked = AskedIntervals(plan, plan.read_range(options.start_ds, options.end_ds or options.start_ds), now)
+    ends = (options.start_ds, options.end_ds or options.start_ds)
+    asked = AskedIntervals(plan, plan.read_range(*ends), now)
+    for note in plan.range_notes(*ends):
+        print(note, file=sys.stderr)
     server = find_server(options.airflow)
     revisions = record.seen_revisions if record is not None else ()
     known = Known(Landings().of_plan(plan), revisions=revisions, is_active=active, good=asked.good)

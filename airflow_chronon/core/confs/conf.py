@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -72,6 +72,11 @@ class Conf:
         return table_of(self.meta)
 
     @property
+    def derives(self) -> bool:
+        """Whether it is a Join with derivations, whose results go to ``__derived``."""
+        return isinstance(self.document, Join) and bool(self.document.derivations)
+
+    @property
     def is_online(self) -> bool:
         return self.meta.online and self.key.conf_type is not ConfType.STAGING_QUERY
 
@@ -94,7 +99,7 @@ class Conf:
 
     @property
     def online_schedule_text(self) -> str | None:
-        """The online schedule, normalised; None when it is off or the conf is not online (C10)."""
+        """The online schedule, normalised; None when the conf is not online, or says nothing: then it is off (C10)."""
         return normalised(self.meta.execution_info.online_schedule) if self.is_online else None
 
 
@@ -127,7 +132,7 @@ def schedules_of(conf: Conf) -> dict[Mode, CronSchedule]:
         if fault is not None:
             faults.append(fault.under(f"metaData.executionInfo.{name}"))
     if grid.interval < DAY and offline and online and normalised(texts["offlineSchedule"]) != texts["onlineSchedule"]:
-        problem = f"the online schedule {online.written!r} differs from the offline one {offline.written!r} on a grid of {grid}"
+        problem = f"the online schedule {online.as_written!r} differs from the offline one {offline.as_written!r} on a grid of {grid}"
         remedy = "leave online_schedule unset, so that it follows the offline one"
         faults.append(Fault("C10", "metaData.executionInfo.onlineSchedule", problem, remedy))
     if faults:
@@ -141,6 +146,22 @@ def schedules_of(conf: Conf) -> dict[Mode, CronSchedule]:
 def schedule_faults(conf: Conf) -> list[Fault]:
     """What C1 and C2 have against the schedules, whatever the grid."""
     return _parse_schedules(_schedule_texts(conf))[1]
+
+
+def unread_schedules(conf: Conf) -> Iterator[Fault]:
+    """Schedules that stand where this dialect does not look for them: never silently off."""
+    execution = conf.meta.execution_info
+    if execution.offline_schedule is not None:
+        return
+    elsewhere = {
+        "metaData.executionInfo.scheduleCron": execution.schedule_cron,
+        "metaData.offlineSchedule": conf.meta.offline_schedule,
+    }
+    for where, text in elsewhere.items():
+        if normalised(text) is not None:
+            problem = f"the schedule {text!r} is not read from there, so the conf has no offline schedule"
+            remedy = "set offline_schedule and compile it with zipline-ai 1.28 or later"
+            yield Fault("C10", where, problem, remedy)
 
 
 def _schedule_texts(conf: Conf) -> dict[str, str | None]:

@@ -46,7 +46,7 @@ _SECONDS = {TimeUnit.HOURS: HOUR, TimeUnit.DAYS: DAY, TimeUnit.MINUTES: MINUTE}
 
 
 class Window(_Document):
-    length: int
+    length: int = 0  #: compilers of early 2026 leave a zero out
     time_unit: TimeUnit
 
     def model_post_init(self, _context: Any) -> None:
@@ -89,6 +89,7 @@ class _CommonConf(_Document):
 class ExecutionInfo(_Document):
     offline_schedule: str | None = None
     online_schedule: str | None = None
+    schedule_cron: str | None = None  #: what compilers of early 2026 wrote in place of an offline schedule
     output_table_info: TableInfo | None = None
     historical_backfill: Flag | None = None
     conf: _CommonConf | None = None
@@ -103,12 +104,19 @@ class MetaData(_Document):
     online: Flag = False
     environments: tuple[int, ...] | None = None
     custom_json: str | None = None
+    offline_schedule: str | None = None  #: where the older dialect has it
     execution_info: ExecutionInfo = Field(default_factory=ExecutionInfo)
 
     def common(self, key: str) -> str | None:
         """A merged team or conf property such as ``spark.chronon.partition.column``."""
         conf = self.execution_info.conf
         return (conf.common.get(key) or None) if conf else None
+
+
+class PartMetaData(MetaData):
+    """The metadata of a Join's right part: compilers of early 2026 name no namespace there, and nothing needs it."""
+
+    output_namespace: str = ""
 
 
 class Query(_Document):
@@ -198,8 +206,14 @@ class GroupBy(_Document):
         return max(window.seconds for aggregation in aggregations for window in aggregation.windows or ())
 
 
+class PartGroupBy(GroupBy):
+    """A GroupBy as a Join carries it: what is read are its sources, never its table."""
+
+    meta_data: PartMetaData
+
+
 class JoinPart(_Document):
-    group_by: GroupBy
+    group_by: PartGroupBy
 
 
 class BootstrapPart(_Document):
@@ -212,6 +226,7 @@ class Join(_Document):
     left: Source
     join_parts: tuple[JoinPart, ...] = ()
     bootstrap_parts: tuple[BootstrapPart, ...] | None = None
+    derivations: tuple[Any, ...] | None = None
 
 
 class TableDependencyInfo(_Document):
@@ -253,7 +268,7 @@ def _shape_fault(conf_type: ConfType, detail: Any) -> Fault:
         where += f"[{part}]" if isinstance(part, int) else f".{part}" if where else str(part)
     if detail["type"] == "missing":
         kind = conf_type.value.replace("_", " ")
-        return Fault("input", where, f"the {kind} has no such field", "compile it again with zipline compile")
+        return Fault("input", where, f"the {kind} lacks this field", "compile it again with zipline compile")
     if detail["type"] == "value_error":
         problem = str(detail["msg"]).removeprefix("Value error, ")
     elif belongs := _BELONGS.get(detail["type"]):

@@ -135,15 +135,17 @@ class Plan(ABC):
         """The intervals from ``first`` to ``last``, both inclusive and as people type them (C27).
 
         Raises ``ChrononError`` for what is not a range, for one of too many intervals and, with ``now``, for one whose
-        last interval has not ended then.
+        last interval has not ended then. What a range means beyond its text is said by :meth:`range_notes`.
         """
         schedule = self.need_schedule()
-        window = schedule.read_range(first, last)
-        if now is not None:
-            schedule.check_ended(window, now=now)
+        window = schedule.read_range(first, last, now=now)
         what = "partitions" if self.has_partitions else "intervals"
         limited(schedule.starts(window.start, window.end), what=what, conf=self.key)
         return window
+
+    def range_notes(self, first: str, last: str, *, now: Instant | None = None) -> tuple[str, ...]:
+        """How :meth:`read_range` reads the same range, where its text does not say (C27)."""
+        return self.need_schedule().range_notes(first, last, now=now)
 
     @abstractmethod
     def end_of_runs_fired_by(self, instant: Instant) -> Instant | None:

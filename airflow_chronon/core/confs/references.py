@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from airflow_chronon.core.calendar.instants import DAY, Instant, duration_text
 from airflow_chronon.core.confs.conf import PARTITION_COLUMN, PARTITION_FORMAT, Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, MetaData, Query, TableInfo, seconds
-from airflow_chronon.core.confs.tree import ConfTree, Producer
+from airflow_chronon.core.confs.tree import ConfTree, Producer, unquoted
 from airflow_chronon.core.partitions.grid import PartitionGrid, misalignment
 from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.waits.dependencies import CutOffs, Lookback, TableDependency
@@ -74,8 +74,8 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """The table's full name, without sub-partitions."""
-        return self.table.partition("/")[0]
+        """The table's full name, without sub-partitions and quotes."""
+        return unquoted(self.table.partition("/")[0])
 
     @property
     def all_sub(self) -> tuple[str, ...]:
@@ -128,6 +128,7 @@ class Resolver:
 
         ``slice_grid`` is the grid on which a time-partitioned table's cut-offs are read.
         """
+        self._warn_of_a_lookalike(reference)
         try:
             if reference.is_time_partitioned:
                 column = reference.column or reference.owner.common(PARTITION_COLUMN) or "ds"
@@ -235,6 +236,12 @@ class Resolver:
         except ChrononError as error:  # the other rules of this table are still checked
             self._fault(reference, error.fault)
         return CutOffs(start, end, last)
+
+    def _warn_of_a_lookalike(self, reference: Reference) -> None:
+        written = self.tree.producers.lookalikes(reference.name)
+        if written:
+            problem = f"{reference.name} is written by nobody; this tree writes {' and '.join(written)}"
+            self._warn("C15", reference.where, problem, "refer to it through the producer's .table or .derived_table")
 
     def _warn_of_uneven_lag(self, reference: Reference, spec: PartitionSpec) -> None:
         if reference.lag % spec.grid.interval:

@@ -8,8 +8,15 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.conf import Conf, ConfKey, output_table, schedule_faults, schedules_of
+from airflow_chronon.core.calendar.instants import Instant, TimeWindow, duration_text, iso
+from airflow_chronon.core.confs.conf import (
+    Conf,
+    ConfKey,
+    output_table,
+    schedule_faults,
+    schedules_of,
+    unread_schedules,
+)
 from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.inputs import left_without_inputs
@@ -19,6 +26,7 @@ from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.sources import modes_with_dependencies
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.confs.writers import WriterIndex, Writers
+from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.partitions.parse import read_bound
 from airflow_chronon.core.schedules.base import CatchUp
@@ -218,6 +226,7 @@ def _draft(conf: Conf, tree: ConfTree) -> _Draft:
     runnable = tuple(draft.modes) or (Mode.BACKFILL,)
     draft.dependencies = modes_with_dependencies(resolver, runnable)
     draft.faults += resolver.faults
+    resolver.warnings += _empty_ranges(draft.dependencies, grid)
     if conf.key.conf_type is not ConfType.JOIN:
         for dependency in draft.dependencies.get(Mode.BACKFILL, ()):
             if dependency.spec and dependency.reach and dependency.reach % dependency.spec.grid.interval:
@@ -227,6 +236,23 @@ def _draft(conf: Conf, tree: ConfTree) -> _Draft:
                     Fault("C16", dependency.field, problem, f"use multiples of {grid} where it can be")
                 )
     return draft
+
+
+def _empty_ranges(dependencies: Mapping[Mode, Iterable[TableDependency]], grid: PartitionGrid) -> list[Fault]:
+    """Dependencies whose ranges start after they end: nothing is waited for (C16)."""
+    found: dict[Fault, None] = {}
+    for each in (each for of in dependencies.values() for each in of):
+        cut = each.cut
+        if cut.start is not None and cut.end is not None and cut.start >= cut.end:
+            what = f"its cut-offs leave nothing, since the last, {iso(cut.last or 0)}, is before the first, {iso(cut.start)}"
+        elif each.reach is not None and each.reach <= -grid.interval:
+            less = duration_text(-each.reach)
+            what = f"its start offset is {less} less than its end offset, so a run of one partition needs nothing of it"
+        else:
+            continue
+        remedy = "make the start offset at least the end offset, and the first cut-off no later than the last"
+        found[Fault("C16", each.field, f"{each.table} is not waited for: {what}", remedy)] = None
+    return list(found)
 
 
 def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> ConfPlan:
@@ -259,7 +285,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         dependencies=dependencies,
         settings=effective,
         producers=tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
-        warnings=(*draft.resolver.warnings, *_shared_table(conf, tree)),
+        warnings=(*unread_schedules(conf), *draft.resolver.warnings, *_shared_table(conf, tree)),
     )
 
 

@@ -23,7 +23,7 @@ from airflow_chronon.core.confs.documents import (
     seconds,
 )
 from airflow_chronon.core.confs.references import Reference, Resolver
-from airflow_chronon.core.confs.tree import ConfTree
+from airflow_chronon.core.confs.tree import ConfTree, unquoted
 from airflow_chronon.core.partitions.grid import PartitionGrid, legacy_daily
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec, partition_format
 from airflow_chronon.core.schedules.chronon import parse_schedule
@@ -176,7 +176,8 @@ def _dict_dependencies(resolver: Resolver, query: StagingQuery, named: set[str])
         resolver.faults.append(Fault("C16", where, problem, "compile it again with zipline compile"))
         return
     for text in entries:
-        table, *segments = text.split("/")
+        quoted, *segments = text.split("/")
+        table = unquoted(quoted)
         if table in named:
             continue
         dependency = _from_spec(table, segments)

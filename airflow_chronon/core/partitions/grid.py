@@ -107,5 +107,13 @@ def misalignment(consumer: PartitionGrid, producer: PartitionGrid) -> str:
     start = producer.floor(cut)
     return (
         f"the boundaries of grid {consumer} do not line up with {producer}: {iso(cut)[11:16]} cuts the partition "
-        f"[{iso(start)[11:16]}, {iso(start + producer.interval)[11:16]})"
+        f"[{iso(start)[11:16]}, {_clock_at_end(start, start + producer.interval)})"
     )
+
+
+def _clock_at_end(start: Instant, end: Instant) -> str:
+    """The time of day at which ``[start, end)`` ends: midnight is 24:00, and a day's own start is on the next day."""
+    clock = iso(end)[11:16]
+    if end % DAY == 0:
+        return "24:00"
+    return f"{clock} the next day" if end - start == DAY else clock

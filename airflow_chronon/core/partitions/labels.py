@@ -216,6 +216,14 @@ class PartitionSpec:
                 f"use {default_pattern(self.grid)!r}",
             )
 
+    @property
+    def contract(self) -> str:
+        """What of it holds for ever once the table is written (C22), as text: ``3h@1h``, with the column and the format
+        where they are not the usual ones."""
+        column = "" if self.column == "ds" else f", column {self.column}"
+        pattern = "" if self.format.pattern == default_pattern(self.grid) else f", format {self.format.pattern}"
+        return f"{self.grid}{column}{pattern}"
+
     def label(self, start: Instant) -> PartitionKey:
         """The label of the partition that starts at ``start``. Raises :class:`IllegalLabel` off the grid."""
         if not self.grid.is_boundary(start):

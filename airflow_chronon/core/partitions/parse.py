@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from airflow_chronon.core.calendar.instants import (
@@ -39,6 +40,30 @@ def _refused(field: str, problem: str, remedy: str) -> IllegalPartition:
     return IllegalPartition(Fault("C27", field, problem, remedy))
 
 
+def read_key(text: str, spec: PartitionSpec) -> Instant:
+    """The start of the one partition whose label ``text`` is; only the canonical label is taken, else the two nearest are
+    named."""
+    try:
+        spec.format.decode(text)
+    except IllegalLabel as error:
+        try:
+            instant, _ = _spelled(text, spec, "partition_key")
+        except IllegalPartition:
+            raise error from None
+        below = spec.grid.floor(instant)
+        near = (below,) if instant == below else (below, below + spec.grid.interval)
+        remedy = (
+            f"the nearest labels are {' or '.join(map(spec.label, near))}"
+            if len(near) > 1
+            else f"write {spec.label(below)}"
+        )
+        raise _refused("partition_key", f"{text!r} is not a label of the grid {spec.grid}", remedy) from None
+    start = spec.start_of(text)
+    if spec.label(start) != text:
+        raise _refused("partition_key", f"{text!r} is not a label", f"write {spec.label(start)}")
+    return start
+
+
 def read_start(text: str, spec: PartitionSpec, *, field: str = "start_ds") -> Instant:
     """The start of the first partition that ``text`` means. A day on a non-legacy grid is floored to the grid."""
     instant, is_day = _read(text, spec, field)
@@ -51,24 +76,43 @@ def read_end(text: str, spec: PartitionSpec, *, field: str = "end_ds") -> Instan
     return spec.grid.floor(instant + DAY - 1) if is_day else _on_grid(instant, text, spec, field)
 
 
-def read_span(start: str, end: str, spec: PartitionSpec) -> TimeWindow:
-    """The window of the partitions from ``start`` to ``end``, both inclusive, whether or not they have closed.
+@dataclass(frozen=True)
+class RangeReading:
+    """What a range means that someone typed: whole partitions, and in words what the text alone does not say."""
 
-    Raises :class:`IllegalPartition` for a range that is inverted.
+    window: TimeWindow
+    notes: tuple[str, ...] = ()
+
+
+def read_range(start: str, end: str, spec: PartitionSpec, *, now: Instant | None = None) -> RangeReading:
+    """The partitions from ``start`` to ``end``, both inclusive and read in time (C27).
+
+    A minute that is no boundary names the partition that holds it. With ``now``, a day as the end means those of its
+    partitions that have closed by then, and every other end must have closed; without, the range may reach beyond. Raises
+    :class:`IllegalPartition` for what cannot be read, a range that is inverted, and one in which nothing has closed.
     """
-    first, last = read_start(start, spec), read_end(end, spec)
-    (typed_first, from_day), (typed_last, to_day) = _read(start, spec, "start_ds"), _read(end, spec, "end_ds")
-    # two days in the wrong order may share a partition of a shifted grid
-    if last < first or (from_day and to_day and typed_last < typed_first):
+    grid = spec.grid
+    (first_typed, from_day), (last_typed, to_day) = _read(start, spec, "start_ds"), _read(end, spec, "end_ds")
+    last_instant = last_typed + DAY - 1 if to_day else last_typed
+    if last_instant < first_typed:
         raise _refused("end_ds", f"{end!r} is before start_ds {start!r}", "swap them")
-    return TimeWindow(first, last + spec.grid.interval)
-
-
-def read_range(start: str, end: str, spec: PartitionSpec, *, now: Instant) -> TimeWindow:
-    """The same window, every partition of which has closed by ``now``; else :class:`IllegalPartition`."""
-    window = read_span(start, end, spec)
-    check_closed(window, spec, now=now, field="end_ds")
-    return window
+    first, last = grid.floor(first_typed), grid.floor(last_instant)
+    notes = []
+    if first != first_typed:
+        notes.append(f"{start.strip()} {'begins within' if from_day else 'lies in'} {spec.label(first)}")
+    if not to_day and last != last_typed and (end, last) != (start, first):
+        notes.append(f"{end.strip()} lies in {spec.label(last)}")
+    window = TimeWindow(first, last + grid.interval)
+    if now is not None and window.end > now:
+        closed = grid.floor(now)
+        if closed <= first or not to_day:
+            check_closed(
+                window if closed > first else TimeWindow(first, first + grid.interval), spec, now=now, field="end_ds"
+            )
+        open_ones = " to ".join(dict.fromkeys((spec.label(closed), spec.label(last))))
+        notes.append(f"left out of {end.strip()}, since it has not closed at {iso(now)}: {open_ones}")
+        window = TimeWindow(first, closed)
+    return RangeReading(window, tuple(notes))
 
 
 def check_closed(window: TimeWindow, spec: PartitionSpec, *, now: Instant, field: str) -> None:
@@ -96,7 +140,7 @@ def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
 
 
 def _read(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
-    """The instant that is meant, and whether it names a whole day on a grid that is not days."""
+    """The instant that is meant, and whether it names a whole day."""
     instant, is_day = _spelled(text, spec, field)
     if instant not in SCHEDULABLE:
         raise _refused(field, f"{text!r} is not within the years 1970 to 2199", _REMEDY)
@@ -106,7 +150,7 @@ def _read(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
 def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
     cleaned = text.strip()
     try:
-        return spec.start_of(cleaned), False
+        return spec.start_of(cleaned), spec.grid.is_legacy_daily
     except IllegalLabel:
         pass  # not the canonical label: one of the other spellings
     match = next((m for shape in _SHAPES if (m := shape.fullmatch(cleaned))), None)
@@ -119,7 +163,7 @@ def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]
         instant = from_datetime(datetime(**parts, tzinfo=UTC))
     except ValueError as error:
         raise _refused(field, f"{text!r} is not a date: {error}", _REMEDY) from None
-    return instant, "hour" not in parts and not spec.grid.is_legacy_daily
+    return instant, "hour" not in parts
 
 
 def _on_grid(instant: Instant, text: str, spec: PartitionSpec, field: str) -> Instant:

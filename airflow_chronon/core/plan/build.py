@@ -119,7 +119,7 @@ class _Planner:
         is_paused = dag.is_paused if dag is not None else known is not None and known.is_paused
         is_paused_job = is_paused and not plan.has_partitions
         manifest, grid = manifest_of(plan, dumps=self.dumps), self.facts.airflow.contracts.get(dag_id)
-        if plan.grid is not None and grid not in (None, str(plan.grid)):
+        if plan.spec is not None and grid not in (None, plan.spec.contract):
             # a changed grid is not a new revision: every run of it fails, and the grid of the table goes on to hold (C22)
             record = replace(known or DeploymentRecord(dag_id, None, self.now), manifest=manifest, retirement=None)
         else:

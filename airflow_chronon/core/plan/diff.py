@@ -69,7 +69,7 @@ def _differences(before: TreeFacts, after: TreeFacts) -> Iterator[Difference]:
 
 
 def _grid_fault(old: Plan, new: Plan) -> Fault | None:
-    """A grid that was changed without a version bump (C22); jobs have none."""
-    if old.grid is None or new.grid is None:
+    """A grid, format or column that was changed without a version bump (C22); jobs have none."""
+    if old.spec is None or new.spec is None:
         return None
-    return contract_fault(str(old.grid), new.grid, table=new.table)
+    return contract_fault(old.spec.contract, new.spec, table=new.table)

@@ -60,7 +60,7 @@ def _is_deployed(bad: RejectedConf, state: StateFacts) -> bool:
 def _grids(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report]:
     """A changed grid under the same version: every run of it fails (C22)."""
     for dag_id, plan in sorted(tree.confs.items()):
-        fault = contract_fault(airflow.contracts.get(dag_id), plan.spec.grid, table=plan.conf.table)
+        fault = contract_fault(airflow.contracts.get(dag_id), plan.spec, table=plan.conf.table)
         if fault is not None:
             yield Report(Severity.ERROR, fault, dag_id)
 

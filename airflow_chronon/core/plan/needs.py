@@ -33,7 +33,7 @@ def needs_of(
         return pending_after(known, plan.schedule, now=now) is not None
 
     def is_on_known_grid(dag_id: str, plan: ConfPlan) -> bool:
-        return dag_id in state.records and state.records[dag_id].grid == str(plan.spec.grid)
+        return dag_id in state.records and state.records[dag_id].grid == plan.spec.contract
 
     return Needs(
         contracts=tuple(dag_id for dag_id, plan in tree.confs.items() if not is_on_known_grid(dag_id, plan)),

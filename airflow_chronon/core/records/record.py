@@ -98,9 +98,9 @@ class DeploymentRecord:
 
     @property
     def grid(self) -> str:
-        """The grid of its partitions as text; empty for a job, and while nothing has run."""
+        """The grid of its partitions as a contract's text (C22); empty for a job, and while nothing has run."""
         schedule = None if self.now is None else self.now.schedule
-        return "" if schedule is None or schedule.grid is None else str(schedule.grid)
+        return "" if schedule is None else schedule.contract or ""
 
     @property
     def seen_revisions(self) -> tuple[ScheduleRevision, ...]:

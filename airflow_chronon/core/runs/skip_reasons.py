@@ -62,7 +62,7 @@ class Skips:
     def reason(self, start: Instant) -> Reason | None:
         """Why the closed partition that starts at ``start`` has no run; None when its run comes, or it is a hole."""
         schedule, facts, revisions = self._schedule, self._facts, self._revisions
-        grid = None if schedule.grid is None else str(schedule.grid)
+        grid = schedule.contract
         if grid is not None and facts.kept_grid is not None and facts.kept_grid != grid:
             return Reason(Skip.GRID_CHANGED, f"the table is on {facts.kept_grid}, the conf on {grid}")
         coming = schedule.covering_run(start)

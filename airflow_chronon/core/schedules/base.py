@@ -205,15 +205,21 @@ class Schedule(ABC, Generic[RunT]):
         """The same of a run of the past, for what it covers; None when it is for no interval."""
 
     @abstractmethod
-    def read_range(self, start: str, end: str) -> TimeWindow:
-        """The intervals from ``start`` to ``end`` as people type them, both inclusive, whether or not they have ended.
+    def read_range(self, start: str, end: str, *, now: Instant | None = None) -> TimeWindow:
+        """The intervals from ``start`` to ``end`` as people type them, both inclusive.
 
-        Raises ``ChrononError`` for what cannot be read, and a range that is inverted (C27).
+        Raises ``ChrononError`` for what cannot be read, for a range that is inverted and, with ``now``, for one that has not
+        ended then (C27).
         """
 
-    @abstractmethod
-    def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
-        """Refuse a range that was typed and ends after ``now``, with a ``ChrononError``."""
+    @property
+    def contract(self) -> str | None:
+        """How its partitions are shaped for ever (C22); None for intervals, which have no shape."""
+        return None
+
+    def range_notes(self, start: str, end: str, *, now: Instant | None = None) -> tuple[str, ...]:
+        """What such a range means beyond its text, in words."""
+        return ()
 
     @abstractmethod
     def covering_run(self, start: Instant) -> RunT | None:

@@ -23,11 +23,17 @@ class CronSchedule:
 
     cron: Cron
     interval: int | None  #: seconds between fires when it fires more than once a day, else None
-    written: str = field(compare=False)  #: the text as people wrote it, for messages
+    written: str = field(default="", compare=False)  #: as the conf has it
 
     @property
     def text(self) -> str:
+        """The five fields of the cron."""
         return self.cron.text
+
+    @property
+    def as_written(self) -> str:
+        """How messages quote it: ``@daily`` where the conf says that."""
+        return self.written or self.text
 
     def first_at_or_after(self, instant: Instant) -> Instant:
         return self.cron.first_at_or_after(instant)
@@ -56,7 +62,7 @@ def parse_schedule(text: str | None) -> CronSchedule | None:
         )
     cron = Cron(plain)
     if len(cron.times) == 1:
-        return CronSchedule(cron, None, str(text))
+        return CronSchedule(cron, None, text or "")
     if not cron.every_day:
         problem = f"schedule {text!r} fires {len(cron.times)} times a day but not every day"
         raise IllegalSchedule(Fault("C2", "", problem, "put * in the day-of-month, month and weekday fields"))
@@ -66,7 +72,7 @@ def parse_schedule(text: str | None) -> CronSchedule | None:
         shown = ", ".join(duration_text(gap) for gap in sorted(gaps))
         problem = f"schedule {text!r} leaves gaps of {shown} between its fires, midnight included"
         raise IllegalSchedule(Fault("C2", "", problem, "choose an interval that divides the day evenly"))
-    return CronSchedule(cron, gaps.pop(), str(text))
+    return CronSchedule(cron, gaps.pop(), text or "")
 
 
 def check_over_grid(schedule: CronSchedule, grid: PartitionGrid, *, written_by_compiler: bool = False) -> Fault | None:
@@ -75,7 +81,7 @@ def check_over_grid(schedule: CronSchedule, grid: PartitionGrid, *, written_by_c
     ``written_by_compiler``: the schedule is the ``@daily`` that the compiler gives an online conf without an offline one.
     """
     if schedule.interval is None and grid.interval < DAY:
-        problem = f"schedule {schedule.written!r} is daily or coarser over partitions of {grid}, which is ambiguous"
+        problem = f"schedule {schedule.as_written!r} is daily or coarser over partitions of {grid}, which is ambiguous"
         remedy = f"fire every {duration_text(grid.interval)}"
         if written_by_compiler:
             problem += "; the compiler wrote it, since the conf is online and has no offline schedule"
@@ -83,7 +89,7 @@ def check_over_grid(schedule: CronSchedule, grid: PartitionGrid, *, written_by_c
         return Fault("C6", "", problem, remedy)
     if schedule.interval is not None and schedule.interval != grid.interval:
         problem = (
-            f"schedule {schedule.written!r} fires every {duration_text(schedule.interval)} over partitions of {grid}"
+            f"schedule {schedule.as_written!r} fires every {duration_text(schedule.interval)} over partitions of {grid}"
         )
         return Fault("C6", "", problem, "make the cron interval and partition_interval equal")
     return None

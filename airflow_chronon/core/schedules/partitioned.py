@@ -14,7 +14,7 @@ from typing import ClassVar
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
-from airflow_chronon.core.partitions.parse import IllegalPartition, check_closed, read_range, read_span
+from airflow_chronon.core.partitions.parse import IllegalPartition, check_closed, read_key, read_range
 from airflow_chronon.core.schedules.base import CatchUp, Schedule
 from airflow_chronon.core.schedules.chronon import CronSchedule, IllegalSchedule
 from airflow_chronon.core.schedules.modes import Mode
@@ -155,7 +155,7 @@ class PartitionedSchedule(Schedule[Run]):
             problem = f"end_ds {request.end_ds!r} is given without start_ds"
             raise IllegalPartition(Fault("H7", "end_ds", problem, "give start_ds too"))
         if request.start_ds:
-            return self.replay(read_range(request.start_ds, request.end_ds or request.start_ds, self.spec, now=now))
+            return self.replay(self.read_range(*request.ends, now=request.asked_at or now))
         if request.interval is not None:
             return self.replay(self._whole_partitions(request.interval, now))
         return None
@@ -167,12 +167,16 @@ class PartitionedSchedule(Schedule[Run]):
         except ChrononError:
             return None
 
-    def read_range(self, start: str, end: str) -> TimeWindow:
-        """The partitions from ``start`` to ``end``; see :func:`read_span`."""
-        return read_span(start, end, self.spec)
+    def read_range(self, start: str, end: str, *, now: Instant | None = None) -> TimeWindow:
+        """The partitions from ``start`` to ``end``; see :func:`read_range`."""
+        return read_range(start, end, self.spec, now=now).window
 
-    def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
-        check_closed(window, self.spec, now=now, field="end_ds")
+    def range_notes(self, start: str, end: str, *, now: Instant | None = None) -> tuple[str, ...]:
+        return read_range(start, end, self.spec, now=now).notes
+
+    def notes_on(self, request: RunRequest, *, now: Instant) -> tuple[str, ...]:
+        """How the range of a request is read, in words; for a request that can be (C27)."""
+        return self.range_notes(*request.ends, now=request.asked_at or now) if request.start_ds else ()
 
     def covering_run(self, start: Instant, *, mode: Mode | None = None) -> Run | None:
         """The scheduled run in which ``mode`` writes the partition, start and end dates aside; None when none does (C9, C10).
@@ -207,6 +211,10 @@ class PartitionedSchedule(Schedule[Run]):
         return self.spec.grid
 
     @property
+    def contract(self) -> str:
+        return self.spec.contract
+
+    @property
     def start_text(self) -> str:
         return f"start_date is {iso(self.catch_up.start or 0)}"
 
@@ -230,10 +238,7 @@ class PartitionedSchedule(Schedule[Run]):
 
     def start_of_key(self, key: str, *, now: Instant) -> Instant:
         """The start of the partition that a label names. Raises ``ChrononError`` (C27)."""
-        start = self.spec.start_of(key)
-        canonical = self.spec.label(start)
-        if canonical != key:
-            raise IllegalPartition(Fault("C27", "partition_key", f"{key!r} is written {canonical!r}"))
+        start = read_key(key, self.spec)
         check_closed(self.partition(start), self.spec, now=now, field="partition_key")
         return start
 
@@ -249,7 +254,7 @@ class PartitionedSchedule(Schedule[Run]):
         return TimeWindow(start, start + self.spec.grid.interval)
 
     def _run_of_key(self, request: RunRequest, now: Instant) -> Run:
-        window = self.partition(self.spec.start_of(request.partition_key))
+        window = self.partition(read_key(request.partition_key, self.spec))
         if request.is_scheduled:
             made = request.interval
             if made is not None and made.end == window.end and self.grid.is_boundary(made.start):

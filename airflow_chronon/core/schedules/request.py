@@ -23,9 +23,15 @@ class RunRequest:
     interval: TimeWindow | None = None  #: the data interval with which a scheduled run was made, or given by hand
     start_ds: str = ""  #: of a conf: the first partition
     end_ds: str = ""  #: and the last one
+    asked_at: Instant | None = None  #: of a conf: what has closed by then is what a range means, in every task
     start_time: str = ""  #: of a job: where its window starts
     end_time: str = ""
     logical_date: str = ""
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The first and the last partition; one alone is both."""
+        return self.start_ds, self.end_ds or self.start_ds
 
 
 def given_parameters(found: Mapping[str, Any]) -> dict[str, str]:

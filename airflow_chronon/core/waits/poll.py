@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.calendar.instants import DAY, Instant, iso
 from airflow_chronon.core.partitions.listing import TableListing
 from airflow_chronon.core.waits.catalog import PartitionCatalog
 from airflow_chronon.core.waits.dependencies import Wait
@@ -63,6 +63,16 @@ def observe(catalog: PartitionCatalog, table: str, queries: Iterable[Query]) -> 
     except CatalogError as error:
         return Observation({}, str(error))
     return Observation(answers)
+
+
+def beyond_now(observation: Observation, *, now: Instant) -> str:
+    """What is odd about newest values that lie in the future: one such row opens every wait (C18); else empty."""
+    found = [
+        f"the newest {query.about} is {iso(answer)}, which lies in the future: every wait for earlier values is over"
+        for query, answer in observation.answers.items()
+        if query.kind == "newest" and isinstance(answer, int) and answer > now + DAY
+    ]
+    return "; ".join(found)
 
 
 def judge(waits: Iterable[Wait], observation: Observation) -> Readiness:

@@ -153,7 +153,8 @@ class TestTheDag:
     def test_comes_with_those_of_confs_and_only_for_its_team(self, root):
         write_job(root, schedule=HOURLY)
         assert set(build_dags(conf_root=root, team="etl")) == {DAG_ID}
-        assert not build_dags(conf_root=root, team="shop")
+        with pytest.raises(ImportErrors, match=r"team='shop'"):
+            build_dags(conf_root=root, team="shop")
         assert set(build_dags(conf_root=root, match="job/*")) == {DAG_ID}
 
     def test_that_cannot_be_built_costs_no_other(self, root):

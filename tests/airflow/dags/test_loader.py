@@ -86,6 +86,16 @@ class TestSplittingADeployment:
         joins = build_dags(conf_root=corpus, match="join/*")
         assert set(joins) == {dag_id for dag_id in every if dag_id.startswith("join.")}
 
+    @pytest.mark.parametrize("selector", [{"match": "staging_query/nope*"}, {"team": "nope"}])
+    def test_a_selector_that_fits_nothing_is_an_import_error(self, corpus, selector):
+        with pytest.raises(ImportErrors, match=r"nope.*fits no conf and no job"):
+            build_dags(conf_root=corpus, **selector)
+
+    def test_one_that_fits_only_a_bad_conf_is_not(self, root):
+        root.staging_query("shop.bad", schedule="@hourly")
+        root.staging_query("shop.good")
+        assert build_dags(conf_root=root.path, match="staging_query/shop.bad*") == {}
+
 
 class TestTaskStart:
     def test_builds_only_the_asked_dag(self, corpus, monkeypatch):

@@ -75,7 +75,7 @@ def wait_for(tmp_path: Path) -> Callable[..., PartitionTrigger]:
 
 def run_of(key: str = "", run_type: str = "backfill", **more: str) -> dict[str, str]:
     """A run's request as the triggerer renders it."""
-    empty = dict.fromkeys(("start_ds", "end_ds", "interval_start", "interval_end"), "")
+    empty = dict.fromkeys(("start_ds", "end_ds", "asked_at", "interval_start", "interval_end"), "")
     return {"partition_key": key, "run_type": run_type} | empty | more
 
 

@@ -78,7 +78,7 @@ def wait(warehouse: Path) -> Build:
     def build(
         reads: TableDependency = READS, *, run_type: str = "scheduled", catch_up: CatchUp | None = None, **more: Any
     ) -> PartitionTrigger:
-        empty = dict.fromkeys(("start_ds", "end_ds", "interval_start", "interval_end"), "")
+        empty = dict.fromkeys(("start_ds", "end_ds", "asked_at", "interval_start", "interval_end"), "")
         schedule = replace(THREE_HOURLY, catch_up=catch_up or CatchUp())
         return PartitionTrigger(
             schedule=schedule_to_json(schedule),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.errors import Rejected
 from tests.support.confs import (
     Document,
+    conf_of,
     dependency,
     entities,
     events,
@@ -50,6 +54,14 @@ class TestWholePartitionReads:  # C13
             and "02:00 cuts the partition [01:00, 04:00)" in fault.message
         )
         assert "would fit" in fault.remedy
+
+    @pytest.mark.parametrize(
+        ("offset", "shown"),
+        [(None, "12:00 cuts the partition [00:00, 24:00)"), ("2h", "[02:00, 02:00 the next day)")],
+    )
+    def test_a_whole_day_is_shown_as_one(self, offset: str | None, shown: str) -> None:
+        (fault,) = faults_of(group_by(sources=[events(interval="1d", offset=offset)], schedule="0 */12 * * *"))
+        assert shown in fault.message
 
     def test_boundaries_that_line_up_pass(self) -> None:
         assert rules_broken(group_by(sources=[events(interval="3h", offset="1h")], **SIX_AT_FOUR)) == []
@@ -194,9 +206,83 @@ class TestProducedTables:  # C15
         assert isinstance(verdicts["staging_query/t.s.x__1"], ConfPlan)
         assert isinstance(verdicts["staging_query/t.s.bad__1"], RejectedConf)
 
+    @pytest.mark.parametrize(
+        ("read", "written"),
+        [
+            pytest.param("ns.t_s_hourly__3", "ns.t_s_hourly__1", id="another version"),
+            pytest.param("ns.t_s_hourly", "ns.t_s_hourly__1", id="no version"),
+            pytest.param("ns.t_s_hourly__3__derived/region=eu", "ns.t_s_hourly__1", id="another version's derived"),
+            pytest.param("ns.t_s_hourly__1__derived", "ns.t_s_hourly__1", id="derived of what derives nothing"),
+            pytest.param("`ns`.`t_s_hourly__3`", "ns.t_s_hourly__1", id="in backticks"),
+        ],
+    )
+    def test_a_table_that_only_looks_like_a_written_one_is_warned_of(self, read: str, written: str) -> None:
+        plan = plan_of(group_by(sources=[events(read)]), self.HOURLY)
+        name = read.replace("`", "").partition("/")[0]
+        (warning,) = plan.warnings
+        assert warning.rule == "C15"
+        assert warning.message == f"{name} is written by nobody; this tree writes {written}"
+
+    @pytest.mark.parametrize(
+        "read", ["ns.t_s_hourly__1", "ns.t_s_other__1", "data.t_s_hourly__3", "ns.t_s_hourly_x__1"]
+    )
+    def test_what_is_written_or_looks_like_nothing_is_not(self, read: str) -> None:
+        assert plan_of(group_by(sources=[events(read)]), self.HOURLY).warnings == ()
+
+    def test_the_derived_table_of_a_join_is_written_where_it_derives_something(self) -> None:
+        reader = group_by(sources=[events("ns.t_j_x__1__derived")])
+        plain, deriving = join(), {**join(), "derivations": [{"name": "a", "expression": "b"}]}
+        assert len(plan_of(reader, plain).warnings) == 1 and plan_of(reader, deriving).warnings == ()
+
+    @pytest.mark.parametrize("quoted", ["`ns`.`t_s_hourly__1`", "`ns.t_s_hourly__1`", '"ns"."t_s_hourly__1"'])
+    def test_a_name_in_quotes_means_what_it_means_without(self, quoted: str) -> None:
+        for reader in (group_by(sources=[events(quoted)]), staging_query(dependencies=[dependency(quoted, "1h")])):
+            plan = plan_of(reader, self.HOURLY)
+            assert [str(key) for key in plan.producers] == ["staging_query/t.s.hourly__1"]
+            assert len(labels_waited(plan, "2026-06-01")["ns.t_s_hourly__1"]) == 24
+
     def test_two_writers_of_one_table_are_warned_about(self) -> None:  # C28
         plan = plan_of(group_by("t.m.x__1"), join("t.m.x__1"))
         assert [warning.rule for warning in plan.warnings] == ["C28"]
+
+
+class TestCompilersOfEarly2026:  # C16: what they leave out
+    def test_an_offset_without_a_length_is_zero(self) -> None:
+        zero = {"timeUnit": 1}
+        told = {**dependency("data.x", start=None, end=None), "startOffset": zero, "endOffset": zero}
+        assert waits_of(plan_of(staging_query(dependencies=[told])), "2026-06-01") == waits_of(
+            plan_of(staging_query(dependencies=[dependency("data.x")])), "2026-06-01"
+        )
+
+    def test_an_interval_without_a_length_is_none_that_a_table_may_have(self) -> None:
+        silent = group_by(info={"partitionInterval": {"timeUnit": 1}})
+        assert rules_broken(silent) == ["C4"]
+
+    def test_a_right_part_needs_no_namespace_and_reads_what_it_reads_with_one(self) -> None:
+        producer = staging_query("t.s.hourly__1", schedule="0 * * * *")
+        part = group_by("t.g.part__1", sources=[events("ns.t_s_hourly__1"), events("t_s_hourly__1")])
+        bare = {**part, "metaData": {key: v for key, v in part["metaData"].items() if key != "outputNamespace"}}
+        told, untold = (labels_waited(plan_of(join(parts=[each]), producer), "2026-06-01") for each in (part, bare))
+        assert told == untold and len(told["ns.t_s_hourly__1"]) == 24
+
+    @pytest.mark.parametrize(
+        ("silent", "field"),
+        [
+            pytest.param(lambda meta: {**staging_query(), "metaData": meta}, "metaData", id="a conf"),
+            pytest.param(
+                lambda meta: group_by(sources=[{"joinSource": {"join": {**join(), "metaData": meta}}}]),
+                "sources[0].joinSource.join.metaData",
+                id="an inner join",
+            ),
+        ],
+    )
+    def test_it_is_needed_where_a_table_is_named_after_it(
+        self, silent: Callable[[Document], Document], field: str
+    ) -> None:
+        with pytest.raises(Rejected) as refused:
+            conf_of(silent({"name": "t.s.x__1", "version": "1"}))
+        (fault,) = refused.value.faults
+        assert fault.field == f"{field}.outputNamespace" and "lacks this field" in fault.message
 
 
 class TestCycles:  # C15
@@ -268,3 +354,56 @@ class TestCycles:  # C15
     def test_a_temporal_part_does_not_look_back(self) -> None:
         part = group_by("t.g.part", sources=[events("ns.t_j_a", topic="kafka://t")])
         assert self.on_a_cycle(join("t.j.a", parts=[part])) == {"join/t.j.a"}
+
+
+class TestSchedulesElsewhere:  # C10
+    @pytest.mark.parametrize(
+        ("told", "field"),
+        [
+            pytest.param(
+                group_by(execution={"scheduleCron": "0 3 * * *"}),
+                "metaData.executionInfo.scheduleCron",
+                id="of early 2026",
+            ),
+            pytest.param(group_by(offlineSchedule="@daily"), "metaData.offlineSchedule", id="of the older dialect"),
+        ],
+    )
+    def test_a_schedule_that_is_not_read_is_named_with_the_remedy(self, told: Document, field: str) -> None:
+        (warning,) = plan_of(told).warnings
+        assert warning.field == field and "is not read from there" in warning.message
+        assert "offline_schedule" in warning.remedy
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            pytest.param(group_by(execution={"scheduleCron": "@never"}), id="off there too"),
+            pytest.param(group_by(schedule="@daily", execution={"scheduleCron": "@daily"}), id="in both places"),
+        ],
+    )
+    def test_what_is_off_there_or_stands_in_its_place_too_is_fine(self, told: Document) -> None:
+        assert plan_of(told).warnings == ()
+
+
+class TestRangesThatStartAfterTheyEnd:  # C16
+    @pytest.mark.parametrize(
+        "empty",
+        [
+            pytest.param(dependency("data.x", start="0d", end="5d"), id="offsets"),
+            pytest.param(dependency("data.x", start_cut="2026-06-02", end_cut="2026-06-01"), id="cut-offs"),
+        ],
+    )
+    def test_are_warned_of_since_nothing_is_waited_for(self, empty: Document) -> None:
+        plan = plan_of(staging_query(dependencies=[empty]))
+        assert waits_of(plan, "2026-06-10") == []
+        (warning,) = plan.warnings
+        assert warning.field == "tableDependencies[0]" and "data.x is not waited for" in warning.message
+
+    @pytest.mark.parametrize(
+        "one_partition",
+        [
+            pytest.param(dependency("data.x", start="5d", end="5d"), id="offsets"),
+            pytest.param(dependency("data.x", start_cut="2026-06-01", end_cut="2026-06-01"), id="cut-offs"),
+        ],
+    )
+    def test_a_range_of_one_partition_is_fine(self, one_partition: Document) -> None:
+        assert plan_of(staging_query(dependencies=[one_partition])).warnings == ()

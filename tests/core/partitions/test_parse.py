@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
+from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, TimeWindow
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
-from airflow_chronon.core.partitions.parse import IllegalPartition, read_end, read_range, read_start
+from airflow_chronon.core.partitions.parse import IllegalPartition, read_end, read_key, read_range, read_start
+from airflow_chronon.errors import ChrononError
 from tests.support.confs import at
 
 
@@ -73,7 +74,7 @@ class TestAccepted:
         assert read_start("15.01.2024 03h", dotted) == at("2024-01-15 03:00")
 
     def test_the_source_documents_example_fits_a_thirty_minute_grid(self) -> None:
-        window = read_range("2024-01-15-03", "2024-01-15-06-30", HALF_HOURS, now=at("2024-02-01"))
+        window = read_range("2024-01-15-03", "2024-01-15-06-30", HALF_HOURS, now=at("2024-02-01")).window
         assert (window.start, window.end) == (at("2024-01-15 03:00"), at("2024-01-15 07:00"))
 
     @given(
@@ -156,25 +157,25 @@ class TestRanges:
     NOW = at("2024-01-15 12:20")
 
     def test_both_ends_are_inclusive(self) -> None:
-        window = read_range("2024-01-15-03", "2024-01-15-05", HOURS, now=self.NOW)
+        window = read_range("2024-01-15-03", "2024-01-15-05", HOURS, now=self.NOW).window
         assert HOURS.labels(window.start, window.end) == ("2024-01-15-03-00", "2024-01-15-04-00", "2024-01-15-05-00")
 
     def test_one_partition_is_a_range(self) -> None:
-        window = read_range("2024-01-14", "2024-01-14", DAYS, now=self.NOW)
+        window = read_range("2024-01-14", "2024-01-14", DAYS, now=self.NOW).window
         assert (window.start, window.end) == (at("2024-01-14"), at("2024-01-15"))
 
     def test_an_end_before_the_start_is_refused(self) -> None:
         with pytest.raises(IllegalPartition, match="before"):
             read_range("2024-01-15-05", "2024-01-15-03", HOURS, now=self.NOW)
 
-    @pytest.mark.parametrize("end", ["2024-01-15-12", "2024-01-15", "2025-01-01"])
+    @pytest.mark.parametrize("end", ["2024-01-15-12", "2024-01-15 23:00", "2025-01-01-00"])
     def test_a_partition_that_has_not_closed_is_refused_with_the_newest_that_has(self, end: str) -> None:
         with pytest.raises(IllegalPartition) as refused:
             read_range("2024-01-15-03", end, HOURS, now=self.NOW)
         assert refused.value.fault.field == "end_ds" and "2024-01-15-11-00" in refused.value.fault.remedy
 
     def test_a_partition_that_closes_this_very_second_is_fine(self) -> None:
-        assert read_range("2024-01-15-11", "2024-01-15-11", HOURS, now=at("2024-01-15 12:00")).end == at(
+        assert read_range("2024-01-15-11", "2024-01-15-11", HOURS, now=at("2024-01-15 12:00")).window.end == at(
             "2024-01-15 12:00"
         )
 
@@ -182,3 +183,98 @@ class TestRanges:
 def test_two_days_in_the_wrong_order_are_refused_even_where_they_share_a_partition() -> None:  # C27
     with pytest.raises(IllegalPartition, match="is before start_ds"):
         read_range("2026-06-02", "2026-06-01", spec_of(3 * HOUR, HOUR), now=at("2026-07-01"))
+
+
+SOURCE_DOCUMENT = (
+    ("2024-01-15-03", "2024-01-15-06-30"),
+    ("2024-01-15 03:00", "2024-01-15T06:30"),
+    ("2024/01/15 03:00:00", "2024-01-15-06:30"),
+)
+
+
+class TestRangesAreReadInTime:  # C27
+    NOW = at("2024-01-15 12:20")
+
+    @pytest.mark.parametrize(("start", "end"), SOURCE_DOCUMENT)
+    @pytest.mark.parametrize(
+        ("spec", "first", "last"),
+        [
+            pytest.param(spec_of(15 * MINUTE), "2024-01-15-03-00", "2024-01-15-06-30", id="15m"),
+            pytest.param(HALF_HOURS, "2024-01-15-03-00", "2024-01-15-06-30", id="30m"),
+            pytest.param(HOURS, "2024-01-15-03-00", "2024-01-15-06-00", id="1h"),
+            pytest.param(THREE_AT_ONE, "2024-01-15-01-00", "2024-01-15-04-00", id="3h@1h"),
+            pytest.param(DAY_AT_TWO, "2024-01-15-02-00", "2024-01-15-02-00", id="1d@2h"),
+            pytest.param(DAYS, "2024-01-15", "2024-01-15", id="1d"),
+        ],
+    )
+    def test_the_source_documents_examples_work_on_every_grid(
+        self, spec: PartitionSpec, start: str, end: str, first: str, last: str
+    ) -> None:
+        labels = spec.labels(*_ends(read_range(start, end, spec, now=at("2024-02-01")).window))
+        assert (labels[0], labels[-1]) == (first, last)
+
+    def test_what_lies_within_a_partition_is_said(self) -> None:
+        notes = read_range("2024-01-15-03", "2024-01-15-06-30", THREE_AT_ONE, now=self.NOW).notes
+        assert notes == ("2024-01-15-03 lies in 2024-01-15-01-00", "2024-01-15-06-30 lies in 2024-01-15-04-00")
+        assert read_range("2024-01-15-04", "2024-01-15-04-00", THREE_AT_ONE, now=self.NOW).notes == ()
+        assert len(read_range("2024-01-15-05", "2024-01-15-05", THREE_AT_ONE, now=self.NOW).notes) == 1
+
+    @pytest.mark.parametrize(
+        ("spec", "start", "last", "left_out"),
+        [
+            pytest.param(HOURS, "2024-01-15", "2024-01-15-11-00", "2024-01-15-12-00 to 2024-01-15-23-00", id="1h"),
+            pytest.param(
+                THREE_AT_ONE, "2024-01-15", "2024-01-15-07-00", "2024-01-15-10-00 to 2024-01-15-22-00", id="3h@1h"
+            ),
+            pytest.param(DAYS, "2024-01-10", "2024-01-14", "2024-01-15", id="1d"),
+        ],
+    )
+    def test_a_day_as_the_end_means_what_has_closed_and_names_the_rest(
+        self, spec: PartitionSpec, start: str, last: str, left_out: str
+    ) -> None:
+        found = read_range(start, "2024-01-15", spec, now=self.NOW)
+        assert spec.labels(*_ends(found.window))[-1] == last
+        assert found.notes[-1] == f"left out of 2024-01-15, since it has not closed at 2024-01-15T12:20:00Z: {left_out}"
+
+    def test_without_a_moment_a_day_is_whole(self) -> None:
+        found = read_range("2024-01-15", "2024-01-15", HOURS)
+        assert len(HOURS.labels(*_ends(found.window))) == 24 and found.notes == ()
+
+    @pytest.mark.parametrize("spec", [HOURS, DAYS, DAY_AT_TWO, THREE_AT_ONE])
+    @pytest.mark.parametrize("day", ["2024-01-17", "2025-01-01"])
+    def test_a_range_in_which_nothing_has_closed_is_refused(self, spec: PartitionSpec, day: str) -> None:
+        with pytest.raises(IllegalPartition, match="has not closed"):
+            read_range(day, day, spec, now=self.NOW)
+
+    @pytest.mark.parametrize(
+        ("start", "end"), [("2024-01-15-12", "2024-01-14"), ("2024-01-15-06-30", "2024-01-15-06-10")]
+    )
+    def test_an_end_before_the_start_is_refused_within_one_partition_too(self, start: str, end: str) -> None:
+        with pytest.raises(IllegalPartition, match="is before start_ds"):
+            read_range(start, end, DAYS if end == "2024-01-14" else HOURS, now=self.NOW)
+
+    def test_a_minute_may_be_the_start_of_a_day_long_range(self) -> None:
+        assert read_range("2024-01-14-12", "2024-01-14", DAYS, now=self.NOW).window.start == at("2024-01-14")
+
+
+class TestOneKey:  # C27
+    def test_only_the_canonical_label_is_taken(self) -> None:
+        assert read_key("2024-01-15-04-00", THREE_AT_ONE) == at("2024-01-15 04:00")
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("2024-01-15-06-30", "2024-01-15-04-00 or 2024-01-15-07-00"),
+            ("2024-01-15 06:30", "2024-01-15-04-00 or 2024-01-15-07-00"),
+            ("2024-01-15", "2024-01-14-22-00 or 2024-01-15-01-00"),
+            ("2024-01-15 04:00", "Write 2024-01-15-04-00"),
+        ],
+    )
+    def test_another_is_refused_with_those_that_are_near(self, text: str, says: str) -> None:
+        with pytest.raises(ChrononError) as refused:
+            read_key(text, THREE_AT_ONE)
+        assert says in str(refused.value)
+
+
+def _ends(window: TimeWindow) -> tuple[int, int]:
+    return window.start, window.end

@@ -105,6 +105,10 @@ class TestScheduleOverGrid:  # C6
         assert fault.rule == "C6" and "3h" in fault.message and "ambiguous" in fault.message
         assert repr(schedule) in fault.message  # as it is written
 
+    def test_the_schedule_is_quoted_as_it_is_written(self) -> None:
+        (fault,) = faults_of(group_by(sources=[events(interval="1h")], schedule="@Daily", interval="1h"))
+        assert fault.message.startswith("schedule '@Daily' is daily")
+
     @pytest.mark.parametrize(
         ("schedule", "interval"), [("0 * * * *", "3h"), ("0 */3 * * *", "1d"), ("*/15 * * * *", "30m")]
     )

@@ -146,7 +146,6 @@ def test_nothing_asked_is_no_window():
         ({"partition_key": "2026-06-01-01-00", "end_ds": "2026-06-01"}, "C27", "not both"),
         ({"end_ds": "2026-06-01"}, "H7", "without start_ds"),
         ({"start_ds": "2026-06-03", "end_ds": "2026-06-01"}, "C27", "is before start_ds"),
-        ({"start_ds": "2026-06-01-02-00"}, "C27", "2026-06-01-01-00 or 2026-06-01-04-00"),
         ({"partition_key": "2026-06-01-02-00"}, "C7", "2026-06-01-01-00 or 2026-06-01-04-00"),
         ({"partition_key": "2026-06-09-22-00"}, "C27", "has not closed"),
         ({"start_ds": "2026-06-09-22-00"}, "C27", "has not closed"),
@@ -162,3 +161,21 @@ def test_what_contradicts_itself_is_refused_in_one_sentence(request_, rule, says
     assert says in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert BLOCKS.recorded(RunRequest(**request_), now=NOW) is None  # it failed in its first task, and wrote nothing
+
+
+def test_a_range_means_in_every_task_what_had_closed_when_it_was_asked_for():
+    # C27: a day as the end must not grow between the wait and the write
+    request = RunRequest(start_ds="2026-06-09", end_ds="2026-06-09", asked_at=parse_instant("2026-06-09T08:10:00Z"))
+    run = BLOCKS.requested(request, now=NOW)
+    assert run is not None
+    assert run.window == window("2026-06-08T22:00:00Z", "2026-06-09T07:00:00Z")
+    assert any("left out of 2026-06-09" in note for note in BLOCKS.notes_on(request, now=NOW))
+
+
+def test_a_minute_within_a_partition_asks_for_it_and_says_so():
+    # C27
+    run = asked(BLOCKS, start_ds="2026-06-01-02-00")
+    assert run is not None
+    assert run.window == window("2026-06-01T01:00:00Z", "2026-06-01T04:00:00Z")
+    request = RunRequest(start_ds="2026-06-01-02-00")
+    assert BLOCKS.notes_on(request, now=NOW) == ("2026-06-01-02-00 lies in 2026-06-01-01-00",)

@@ -8,9 +8,10 @@ from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.catalog import FakeCatalog
 from airflow_chronon.core.waits.dependencies import Wait
-from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of, query_of
+from airflow_chronon.core.waits.poll import Observation, Query, beyond_now, judge, observe, queries_of, query_of
 from airflow_chronon.core.waits.readiness import Readiness
 from airflow_chronon.errors import CatalogError, Fault
+from tests.support.confs import at
 
 LABELS = Wait("t", "ds", (PartitionKey("2026-06-01"),))
 NEWEST = Wait("t", "ts", until=100)
@@ -65,3 +66,13 @@ def test_a_table_that_can_never_hold_the_labels_is_an_error():
     observation = Observation({Query("labels"): TableListing(TableState.UNPARTITIONED)})
     with pytest.raises(CatalogError, match="without partitions"):
         judge([LABELS], observation)
+
+
+@pytest.mark.parametrize(
+    ("newest", "is_odd"), [("2099-01-01", True), ("2026-06-02 12:00", False), ("2026-05-31", False)]
+)
+def test_a_newest_value_beyond_tomorrow_is_odd(newest: str, is_odd: bool) -> None:  # C18
+    seen = Observation({Query("newest", "ts"): at(newest), Query("labels"): TableListing.of("ds", ["2099-01-01"])})
+    told = beyond_now(seen, now=at("2026-06-01 12:00"))
+    assert bool(told) == is_odd
+    assert ("2099-01-01T00:00:00Z" in told and "every wait" in told) or not is_odd

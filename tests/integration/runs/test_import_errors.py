@@ -40,7 +40,7 @@ def _with_table(name: str, **changes: Any) -> str:
 BAD: dict[str, tuple[str | bytes | None, str]] = {
     "errors.not_json__1": ("{'single': 'quotes'}", "the file is not JSON"),
     "errors.other_shape__1": ("[1, 2, 3]", "a JSON object belongs here"),
-    "errors.missing_field__1": (json.dumps({"query": "SELECT 1"}), "metaData: the staging query has no such field"),
+    "errors.missing_field__1": (json.dumps({"query": "SELECT 1"}), "metaData: the staging query lacks this field"),
     "errors.no_text__1": (b'{"query": "\xff"}', "the file is not UTF-8 text"),
     "errors.large__1": (b"", "the file has 50 MB, and no conf is larger than 16 MB"),
     "errors.dangling__1": (None, "the file cannot be read: No such file or directory"),

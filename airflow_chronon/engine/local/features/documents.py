@@ -14,11 +14,11 @@ from airflow_chronon.core.confs.documents import (
     EntitySource,
     EventSource,
     Flag,
-    GroupBy,
     Join,
     JoinPart,
     JoinSource,
     ModelTransforms,
+    PartGroupBy,
     Query,
     Source,
     Window,
@@ -129,7 +129,7 @@ class Derivation(BaseModel):
     expression: str
 
 
-class FeatureGroupBy(GroupBy):
+class FeatureGroupBy(PartGroupBy):  # alone or in a Join: who computes names no table after it
     sources: tuple[FeatureSource, ...] = Field(min_length=1)
     key_columns: tuple[str, ...]
     aggregations: tuple[FeatureAggregation, ...] | None = None
