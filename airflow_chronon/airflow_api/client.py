@@ -20,7 +20,7 @@ from airflow_chronon.airflow_api.records import (
 )
 from airflow_chronon.airflow_api.transport import Json, Transport
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, to_datetime
-from airflow_chronon.core.confs.naming import in_run_id
+from airflow_chronon.core.partitions.labels import in_run_id
 
 PAGE = 100  #: the server's own limit
 ANY = "~"  #: stands for every DAG or every run in a path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
@@ -17,6 +17,7 @@ from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
+LAST_TASK = "landed"  #: every run of a conf ends with it
 #: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
 LONGEST_RUN = 366 * DAY
 
@@ -43,6 +44,12 @@ def known_runs(records: Iterable[RunRecord], schedule: AnySchedule, *, now: Inst
             fills = schedule.fills(run)
             found.append(KnownRun(record.run_id, record.state, request.is_scheduled, window, order, fills))
     return found
+
+
+def with_skipped(runs: Iterable[KnownRun], server: AirflowServer, dag_id: str) -> list[KnownRun]:
+    """The runs of a conf, those marked that ended well and were skipped: their last task tells (C30)."""
+    skipped = {task.run_id for task in server.tasks(dag_id, task_id=LAST_TASK, states=("skipped",))}
+    return [replace(run, was_skipped=run.state == "success" and run.run_id in skipped) for run in runs]
 
 
 def runs_covering(

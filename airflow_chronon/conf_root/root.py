@@ -84,7 +84,7 @@ class ConfRoot:
         tree = ConfTree(self.confs, environment=self.settings.environment)
         unchanged = set(map(str, self.unchanged))  # judged all the same: others read them
         judged: dict[str, Verdict] = {
-            **resolve(tree, self.settings, branch=self.branch, wanted=wanted),
+            **resolve(tree, self.settings, branch=self.branch, wanted=wanted, elsewhere=self.unchanged),
             **resolve_jobs(self.own_jobs, self.settings, branch=self.branch, wanted=wanted),
         }
         verdicts = {

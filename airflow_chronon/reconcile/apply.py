@@ -10,7 +10,7 @@ from airflow_chronon.airflow_api.errors import AirflowRefused, Conflict, LoginFa
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, DagRecord, Reprocess
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.confs.naming import in_run_id
+from airflow_chronon.core.partitions.labels import in_run_id
 from airflow_chronon.core.plan.actions import (
     Action,
     Archive,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,12 @@ import pytest
 
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import BackfillRecord, DagRecord, RunRecord
+from airflow_chronon.core.calendar.instants import HOUR
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
 from tests.support.command_line import Answer, Command
+from tests.support.confs import dependency
+from tests.support.confs import staging_query as document
 from tests.support.hourly_conf import CONF, DAG, Place, airflow, labels, place, run
 
 __all__ = ["airflow", "place"]  # fixtures
@@ -177,3 +183,52 @@ def test_a_number_of_runs_below_one_is_a_usage_error(place: Place, command: Comm
 def test_two_selections_at_once_are_refused(command: Command, place: Place) -> None:
     answer = backfill(command, place, *SPAN, "--failed", "--all", "--dry-run")
     assert answer.code == 2 and "--failed and --all" in answer.err
+
+
+class TestItsInputs:
+    """A three-hourly conf that reads an hourly one (C30)."""
+
+    TOTAL, RAW = "staging_query.t.s.total__1", "staging_query.t.s.raw__1"
+    RANGE = ("--start-ds", "2026-06-01-03-00", "--end-ds", "2026-06-01-06-00")
+
+    @pytest.fixture
+    def chain(self, place: Place, airflow: FakeAirflow) -> Place:
+        raw = document("t.s.raw__1", schedule="5 * * * *", interval="1h")
+        reads = [dependency("ns.t_s_raw__1", "1h")]
+        total = document("t.s.total__1", schedule="15 */3 * * *", interval="3h", dependencies=reads)
+        for each in (raw, total):
+            path = place.root / "compiled" / "staging_queries" / "t" / each["metaData"]["name"].removeprefix("t.")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(each))
+        for dag_id in (self.RAW, self.TOTAL):
+            airflow.dag_records[dag_id] = DagRecord(dag_id)
+        airflow.specs[self.RAW] = PartitionSpec(PartitionGrid(HOUR), partition_format("yyyy-MM-dd-HH-mm"))
+        airflow.specs[self.TOTAL] = PartitionSpec(PartitionGrid(3 * HOUR), partition_format("yyyy-MM-dd-HH-mm"))
+        return place
+
+    def call(self, command: Command, place: Place, *arguments: str) -> Answer:
+        return command("backfill", self.TOTAL, "--root", place.root, *self.RANGE, *arguments)
+
+    def test_that_are_not_there_are_named(self, chain: Place, command: Command) -> None:
+        answer = self.call(command, chain, "--dry-run")
+        assert printed(answer) == ["2026-06-01-03-00", "2026-06-01-06-00"]
+        assert "staging_query/t.s.raw__1 lacks 6 partitions that these runs read" in answer.err
+        assert "--with-upstream replays them first" in answer.err
+
+    def test_come_first_on_request(self, chain: Place, command: Command) -> None:
+        answer = self.call(command, chain, "--dry-run", "--with-upstream", "--format", "json")
+        assert [(each["dag_id"], len(each["labels"])) for each in answer.json["replays"]] == [
+            (self.RAW, 6),
+            (self.TOTAL, 2),
+        ]
+        assert "lacks" not in answer.err
+
+    def test_are_replayed_for_runs_that_wait_for_them_already(
+        self, chain: Place, command: Command, airflow: FakeAirflow
+    ) -> None:
+        airflow.run_records = [
+            replace(run(label, "running"), dag_id=self.TOTAL) for label in ("2026-06-01-03-00", "2026-06-01-06-00")
+        ]
+        answer = self.call(command, chain, "--dry-run", "--with-upstream", "--all")
+        assert "staging_query/t.s.raw__1: 6 partitions" in answer.out
+        assert "left to the runs that are under way: 2" in answer.out

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_chronon.airflow_api.fake import FakeAirflow
+from airflow_chronon.airflow_api.records import TaskRecord
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
 from tests.support.command_line import Command
 from tests.support.confs import staging_query
@@ -120,3 +121,16 @@ def test_two_days_in_the_wrong_order_are_refused_though_a_shifted_grid_has_a_par
     answer = command(verb, "t.shifted__1", "--root", place.root, "--start-ds", "2026-06-02", "--end-ds", "2026-06-01")
     assert answer.code == 2
     assert "'2026-06-01' is before start_ds '2026-06-02' (C27)" in answer.err
+
+
+def test_a_partition_whose_run_was_passed_over_is_skipped_and_says_why(  # C30
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    (label,) = labels(3, 3)
+    airflow.run_records = [run(label, "success")]
+    airflow.task_records = [TaskRecord(DAG, f"scheduled__{label}", "landed", "skipped", 1)]
+    answer = command(
+        "partitions", CONF, "--root", place.root, "--start-ds", label, "--end-ds", label, "--format", "json"
+    )
+    (row,) = answer.json["partitions"]
+    assert row["state"] == "skipped" and row["reason"].startswith("passed over")

@@ -16,6 +16,7 @@ from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperato
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetables.fires import Fires
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
+from airflow_chronon.airflow_api.coverage import LAST_TASK
 from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
@@ -79,7 +80,7 @@ class _Tasks:
                 previous = jobs[-1]
             ends += jobs
         assets = {mode: self._asset(mode) for mode in self.modes}
-        landed = LandedOperator(task_id="landed", plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0)
+        landed = LandedOperator(task_id=LAST_TASK, plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0)
         for job in ends:
             job >> landed
 
@@ -129,6 +130,7 @@ class _Tasks:
                 dependencies=dependencies,
                 catalog=self._catalog(table),
                 settings=self.plan.settings.sensor,
+                writers=self.plan.writers.get(table, ()),
             )
             found.append((sensor, frozenset(dependencies)))
         return found

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
 from airflow.triggers.base import StartTriggerArgs
 
 from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES
-from airflow_chronon.airflow.sensors.triggers import BACKSTOP_SECONDS, GateTrigger, PartitionTrigger
+from airflow_chronon.airflow.sensors.triggers import BACKSTOP_SECONDS, FAILURE, GateTrigger, PartitionTrigger
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.serialization import schedule_to_json
 from airflow_chronon.core.settings.model import SensorSettings
 from airflow_chronon.core.waits.dependencies import TableDependency
-from airflow_chronon.core.waits.serialization import dependency_to_json
+from airflow_chronon.core.waits.outlook import TableWriter
+from airflow_chronon.core.waits.serialization import dependency_to_json, writer_to_json
 
 _TRIGGERS = "airflow_chronon.airflow.sensors.triggers"
 
@@ -52,14 +54,15 @@ class _StartsDeferred(BaseOperator):
         )
 
     def execute_complete(self, context: Any, event: Any = None) -> None:
-        """Never reached: the trigger ends the task itself."""
+        """Reached only by a task that fails, with the reason: the trigger ends all others itself."""
+        raise AirflowFailException(event[FAILURE] if isinstance(event, dict) and FAILURE in event else str(event))
 
 
 class PartitionSensor(_StartsDeferred):
     """Waits for what a run needs of one table; one task per table, however many modes need it.
 
     ``dependencies`` holds, per mode, how the mode reads the table. ``settings.timeout`` counts from the moment the wait
-    began, restarts of the triggerer included.
+    began, restarts of the triggerer included. ``writers`` are the modes of this tree's confs that write the table (C30).
     """
 
     trigger_class = PartitionTrigger
@@ -73,6 +76,7 @@ class PartitionSensor(_StartsDeferred):
         dependencies: Mapping[Mode, tuple[TableDependency, ...]],
         catalog: dict[str, Any],
         settings: SensorSettings,
+        writers: Iterable[TableWriter] = (),
         **kwargs: Any,
     ) -> None:
         by_mode = {mode.value: [dependency_to_json(each) for each in found] for mode, found in dependencies.items()}
@@ -83,6 +87,8 @@ class PartitionSensor(_StartsDeferred):
             "catalog": catalog,
             "poll_seconds": settings.poll_seconds,
             "on_timeout": settings.on_timeout.value,
+            "on_never": settings.on_never.value,
+            "writers": [writer_to_json(writer) for writer in writers],
         }
         timeout = timedelta(seconds=settings.timeout + BACKSTOP_SECONDS)
         super().__init__(trigger_kwargs=trigger_kwargs, trigger_timeout=timeout, **kwargs)

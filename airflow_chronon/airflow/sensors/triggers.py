@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from airflow.triggers.base import (
     BaseEventTrigger,
     BaseTrigger,
-    TaskFailedEvent,
     TaskSkippedEvent,
     TaskSuccessEvent,
     TriggerEvent,
@@ -20,21 +19,25 @@ from airflow.triggers.base import (
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, request_of_fields
+from airflow_chronon.airflow.sensors.writers import TableOutlook
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
 from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.schedules.serialization import schedule_from_json
-from airflow_chronon.core.settings.model import OnTimeout
+from airflow_chronon.core.settings.model import OnNever, OnTimeout
 from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.dependencies import Wait, merged
 from airflow_chronon.core.waits.poll import Observation, Query, judge, observe, queries_of
-from airflow_chronon.core.waits.serialization import dependency_from_json
+from airflow_chronon.core.waits.readiness import Hopeless
+from airflow_chronon.core.waits.serialization import dependency_from_json, writer_from_json
 from airflow_chronon.errors import ChrononError
 
 #: How long after the trigger's own deadline Airflow may end the wait itself, should no triggerer be up.
 BACKSTOP_SECONDS = 600
+#: The key of an event that carries why a task fails.
+FAILURE = "failure"
 
 
 class _RunTrigger(BaseTrigger):
@@ -56,6 +59,11 @@ class _RunTrigger(BaseTrigger):
         """The run that is asked for. Raises ``ChrononError`` for one that contradicts itself."""
         return self._runs().requested(request_of_fields(self._request_fields()), now=now())
 
+    def _failed(self, text: str) -> TriggerEvent:
+        """The task goes on to a worker and fails there: only there Airflow calls what is to be called on a failure."""
+        self.log.error("%s", text)
+        return TriggerEvent({FAILURE: text})  # type: ignore[no-untyped-call]
+
 
 class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     """Waits until one table holds what the run needs of it (C17 to C21).
@@ -65,6 +73,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
 
     #: The newest sighting of each stream, so that a wait that joins between two polls need not wait for the next one.
     _observations: ClassVar[dict[Hashable, tuple[float, Observation]]] = {}
+    #: What the waits of each stream need, by trigger.
+    _needed: ClassVar[dict[Hashable, dict[int, tuple[Wait, ...]]]] = {}
 
     def __init__(
         self,
@@ -75,18 +85,32 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         catalog: dict[str, Any],
         poll_seconds: int,
         on_timeout: str,
+        on_never: str = OnNever.FAIL.value,
+        writers: list[dict[str, Any]] | None = None,
         queries: list[list[str]] | None = None,
         **request: str,
     ) -> None:
         super().__init__(schedule=schedule, **request)
         self.dependencies, self.table, self.catalog = dependencies, table, catalog
-        self.poll_seconds, self.on_timeout = poll_seconds, on_timeout
+        self.poll_seconds, self.on_timeout, self.on_never = poll_seconds, on_timeout, on_never
+        self.writers = writers or []
         self.queries = queries
         self._waits: tuple[Wait, ...] = ()
         self._outcome: TriggerEvent | None = None
+        self._said_in_vain = ""
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        names = ("schedule", "dependencies", "table", "catalog", "poll_seconds", "on_timeout", "queries")
+        names = (
+            "schedule",
+            "dependencies",
+            "table",
+            "catalog",
+            "poll_seconds",
+            "on_timeout",
+            "on_never",
+            "writers",
+            "queries",
+        )
         return f"{__name__}.PartitionTrigger", {name: getattr(self, name) for name in names} | self._request_fields()
 
     def shared_stream_key(self) -> Hashable | None:
@@ -107,13 +131,17 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
 
     @classmethod
     async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncIterator[Observation]:
-        """List the table once per poll, for ever."""
+        """Ask Airflow about the writers of the table and list it, once per poll, for ever."""
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
         catalog = build_catalog(filled(trigger.catalog, os.environ))
+        outlook = TableOutlook([writer_from_json(data) for data in trigger.writers])
         try:
             while True:
+                waits = [wait for needed in cls._needed.get(key, {}).values() for wait in needed]
+                await outlook.ask(waits, now=now())  # before the listing: what lands in between is seen
                 observation = await asyncio.to_thread(observe, catalog, trigger.table, asked)
+                observation = await outlook.complete(observation, waits, now=now())
                 cls._observations[key] = (time.monotonic(), observation)
                 yield observation
                 await asyncio.sleep(trigger.poll_seconds)
@@ -121,12 +149,20 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             cls._observations.pop(key, None)  # nobody is left to read it: a large listing is not kept
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Observation]) -> AsyncIterator[TriggerEvent]:
-        """Judge every sighting until the wait is over or its time is up, whichever is first.
+        """Judge every observation until the wait is over, in vain, or its time is up, whichever is first.
 
         A wait whose time was up while no triggerer ran still gets one look: what it waits for may have come meanwhile.
         """
+        needed = self._needed.setdefault(self._stream_key(), {})
+        needed[id(self)] = self._waits
+        try:
+            async for event in self._judged(self._with_latest(shared_stream)):
+                yield event
+        finally:
+            needed.pop(id(self), None)
+
+    async def _judged(self, observations: AsyncIterator[Observation]) -> AsyncIterator[TriggerEvent]:
         said, seconds = "", None
-        observations = self._with_latest(shared_stream)
         while True:
             try:
                 observation = await asyncio.wait_for(anext(observations), seconds)
@@ -138,8 +174,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             try:
                 readiness = await asyncio.to_thread(judge, self._waits, observation)
             except ChrononError as error:  # the table can never hold what is asked for
-                self.log.error("%s", error)
-                yield TaskFailedEvent()
+                yield self._failed(str(error))
                 return
             if readiness.reason and readiness.reason != said:
                 said = readiness.reason
@@ -148,6 +183,11 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 self.log.info("%s is there", self.table)
                 yield TaskSuccessEvent(xcoms={"return_value": readiness.reason} if readiness.reason else None)
                 return
+            if readiness.hopeless is not None:
+                event = self._in_vain(readiness.hopeless)
+                if event is not None:
+                    yield event
+                    return
             seconds = None if self._deadline is None else max(0, self._deadline - now())
 
     async def _with_latest(self, shared_stream: AsyncIterator[Observation]) -> AsyncIterator[Observation]:
@@ -161,15 +201,15 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         return tuple(Query(*query) for query in self.queries or ())
 
     def _stream_key(self) -> Hashable:
-        return self.table, json.dumps(self.catalog, sort_keys=True), self.poll_seconds, self._asked()
+        settings = json.dumps([self.catalog, self.writers], sort_keys=True)
+        return self.table, settings, self.poll_seconds, self._asked()
 
     def _prepare(self) -> None:
         """Work out what this run waits for; say it first thing in the log."""
         try:
             run = self._run()
         except ChrononError as error:
-            self.log.error("%s", error)
-            self._outcome = TaskFailedEvent()
+            self._outcome = self._failed(str(error))
             return
         runs = self._runs()
         self.log.info("%s", format_run(run, runs))
@@ -197,8 +237,34 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     def _out_of_time(self, reason: str) -> TriggerEvent:
         skips = self.on_timeout == OnTimeout.SKIP.value
         since = "" if self._deadline is None else f" since {iso(self._deadline)}"
-        self.log.error("time is up%s, the run %s: %s", since, "is skipped" if skips else "fails", reason)
-        return TaskSkippedEvent() if skips else TaskFailedEvent()
+        text = f"time is up{since}, the run {'is skipped' if skips else 'fails'}: {reason}"
+        return self._skipped(text) if skips else self._failed(text)
+
+    def _in_vain(self, hopeless: Hopeless) -> TriggerEvent | None:
+        """How a wait ends for partitions that no run will write (C30); None where the settings say to wait all the same.
+
+        A chain that was just deployed begins with the first partition whose inputs are there: a scheduled run before that is
+        skipped. With catch-up nothing is skipped in silence.
+        """
+        policy = OnNever(self.on_never)
+        begins_later = hopeless.passes_over and self._is_scheduled and not self._runs().catch_up.enabled
+        if policy is OnNever.WAIT:
+            if hopeless.reason != self._said_in_vain:
+                self._said_in_vain = hopeless.reason
+                self.log.warning("%s; sensor.on_never says to wait all the same", hopeless.reason)
+            return None
+        if policy is OnNever.SKIP or begins_later:
+            why = "the chain begins with a later partition" if begins_later else "sensor.on_never says so"
+            return self._skipped(f"the run is skipped, since {why}: {hopeless.reason}")
+        return self._failed(hopeless.reason)
+
+    @property
+    def _is_scheduled(self) -> bool:
+        return request_of_fields(self._request_fields()).is_scheduled
+
+    def _skipped(self, text: str) -> TriggerEvent:
+        self.log.warning("%s", text)
+        return TaskSkippedEvent()
 
 
 class GateTrigger(_RunTrigger):
@@ -215,8 +281,7 @@ class GateTrigger(_RunTrigger):
         try:
             run = self._run()
         except ChrononError as error:
-            self.log.error("%s", error)
-            yield TaskFailedEvent()
+            yield self._failed(str(error))
             return
         self.log.info("%s", format_run(run, self._runs()))
         of = None if run is None else run.modes.get(Mode(self.mode))

@@ -20,8 +20,7 @@ from airflow.utils.types import DagRunType
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.timetables.run_history import holds_logical_date, newest_scheduled, was_only_waiting
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, to_datetime
-from airflow_chronon.core.confs.naming import in_run_id
-from airflow_chronon.core.partitions.labels import PartitionKey
+from airflow_chronon.core.partitions.labels import PartitionKey, in_run_id
 from airflow_chronon.core.schedules.base import RunT, Schedule
 from airflow_chronon.errors import ChrononError
 

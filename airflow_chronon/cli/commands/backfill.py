@@ -28,16 +28,18 @@ from airflow_chronon.cli.output import FINDINGS, GOOD, show
 from airflow_chronon.cli.replay_progress import follow, starting
 from airflow_chronon.cli.server import AIRFLOW, find_server, need_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
-from airflow_chronon.cli.target import open_target
+from airflow_chronon.cli.target import Target, open_target
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import good_plans
 from airflow_chronon.core.describe.format import counted
 from airflow_chronon.core.plan.activation import seen_plan
-from airflow_chronon.core.runs.backfill import Replay, Selection, count_under_way, select_starts, with_upstream
+from airflow_chronon.core.runs.backfill import Replay, Selection, meant_starts, select_starts, with_upstream
 from airflow_chronon.core.runs.states import Known, done_labels, newest_runs
 from airflow_chronon.errors import ChrononError, Fault
 
 _WORDS = {Selection.MISSING: "missing", Selection.FAILED: "failed", Selection.ALL: "free to run"}
+
+_LOOKED_AFTER = 1_000  #: partitions of a replay at most, for its inputs to be looked for unasked
 
 
 def _positive(text: str) -> int:
@@ -58,14 +60,14 @@ def backfill(options: argparse.Namespace) -> int:
     server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
     landings = Landings()
     rows = asked.rows(_known(asked, selection, options, server, landings))
-    starts = select_starts(rows, selection)
-    replays: tuple[Replay, ...] = (Replay(plan, starts),) if starts else ()
-    if starts and options.with_upstream and plan.producers:
-        plans = {each.key: each for each in good_plans(target.verdicts)}
-        planned = with_upstream(Replay(plan, starts), plans, landings, now=now)
-        replays = tuple(kept for replay in planned if (kept := _not_under_way(replay, server, now)).starts)
-    under_way = count_under_way(rows, selection)
-    show(options, text=lambda: _text(replays, asked, selection, under_way))
+    starts, meant = select_starts(rows, selection), meant_starts(rows, selection)
+    upstream = _upstream(target, Replay(plan, meant), options, landings, now)
+    replays = tuple(kept for each in upstream if (kept := _not_under_way(each, server, now)).starts)
+    lacking = () if options.with_upstream else replays
+    replays = (*(replays if options.with_upstream else ()), *((Replay(plan, starts),) if starts else ()))
+    show(options, text=lambda: _text(replays, asked, selection, len(meant) - len(starts)))
+    for each in lacking if starts else ():
+        print(_lacks(each), file=sys.stderr)
     how = ReplayOptions(options.max_active_runs, options.backwards, options.unpause)
     started: list[Started] = []
     code = GOOD
@@ -132,6 +134,30 @@ def _known(
     if not plan.has_partitions:
         landed = done_labels(plan.need_schedule(), runs or ())
     return Known(landed, runs, good=asked.good)
+
+
+def _upstream(
+    target: Target, replay: Replay, options: argparse.Namespace, landings: Landings, now: Instant
+) -> tuple[Replay, ...]:
+    """What the producers of a replay lack, producers first; looked for unasked where it takes but a moment (C30)."""
+    if not replay.starts or not replay.plan.producers:
+        return ()
+    if not options.with_upstream and len(replay.starts) > _LOOKED_AFTER:
+        return ()
+    plans = {each.key: each for each in good_plans(target.verdicts)}
+    try:
+        return with_upstream(replay, plans, landings, now=now)[:-1]
+    except ChrononError:
+        if options.with_upstream:
+            raise
+        return ()
+
+
+def _lacks(replay: Replay) -> str:
+    """That a replay would find no inputs."""
+    first, last = replay.labels[0], replay.labels[-1]
+    count = counted(len(replay.labels), "partition")
+    return f"{replay.plan.key} lacks {count} that these runs read, {first} to {last}: --with-upstream replays them first (C30)"
 
 
 def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -> Replay:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from airflow_chronon.airflow_api.coverage import known_runs
+from airflow_chronon.airflow_api.coverage import known_runs, with_skipped
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.replay import kept_grid
 from airflow_chronon.cli.intervals import AskedIntervals
@@ -74,6 +74,7 @@ def _with_airflow(known: Known, server: AirflowServer, asked: AskedIntervals) ->
     if server.dag(plan.dag_id) is not None:
         runs = asked.runs(server)
         runs += known_runs(server.newest_scheduled(plan.dag_id), schedule, now=asked.now)
+        runs = with_skipped(runs, server, plan.dag_id) if plan.has_partitions else runs
     landed = known.landed if plan.has_partitions else done_labels(schedule, runs)
     return replace(known, runs=runs, landed=landed, kept_grid=kept_grid(server, plan))
 

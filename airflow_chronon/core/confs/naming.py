@@ -13,7 +13,6 @@ MAX_LENGTH = 250  #: Airflow's limit on a DAG id
 MAX_TAG_LENGTH = 100  #: Airflow's limit on a tag
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
-_ILLEGAL_IN_RUN_ID = re.compile(r"[^A-Za-z0-9_.~:+-]")
 
 
 def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default_branch: str) -> str:
@@ -47,11 +46,6 @@ def id_stem(key: str, *, branch: str, default_branch: str) -> str:
     """How the DAG ids of a file begin of which only ``type/name`` is known, its version and digits left open."""
     prefix = "" if branch == default_branch else f"{branch}--"
     return _ILLEGAL.sub("_", prefix + key.replace("/", ".", 1))[: MAX_LENGTH - 109]
-
-
-def in_run_id(partition_key: str) -> str:
-    """A partition key as it may stand in a run id: Airflow takes neither the slash nor the space of some formats."""
-    return _ILLEGAL_IN_RUN_ID.sub("_", partition_key)
 
 
 def tags(conf: Conf, *, grid: PartitionGrid, modes: tuple[Mode, ...], branch: str) -> tuple[str, ...]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.conf import Conf, schedule_faults, schedules_of
+from airflow_chronon.core.confs.conf import Conf, ConfKey, schedule_faults, schedules_of
 from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
+from airflow_chronon.core.confs.inputs import left_without_inputs
 from airflow_chronon.core.confs.naming import dag_id, tags
 from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf
 from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.sources import modes_with_dependencies
 from airflow_chronon.core.confs.tree import ConfTree
+from airflow_chronon.core.confs.writers import WriterIndex, Writers
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.partitions.parse import read_bound
 from airflow_chronon.core.schedules.base import CatchUp
@@ -37,6 +39,7 @@ class ConfPlan(Plan):
     conf: Conf
     schedule: PartitionedSchedule
     dependencies: Mapping[Mode, tuple[TableDependency, ...]]  #: for every mode that a replay may run
+    writers: Writers = field(default_factory=dict)  #: of the tables that it reads and this tree writes (C30)
 
     @property
     def key(self) -> str:
@@ -125,12 +128,17 @@ class _Draft:
 
 
 def resolve(
-    tree: ConfTree, settings: Settings, *, branch: str = "main", wanted: str | None = None
+    tree: ConfTree,
+    settings: Settings,
+    *,
+    branch: str = "main",
+    wanted: str | None = None,
+    elsewhere: Container[ConfKey] = frozenset(),
 ) -> dict[str, ConfVerdict]:
     """Judge every conf of a tree; keys are ``type/name``. One bad conf never touches another's verdict, unless it reads it.
 
     With ``wanted``, a DAG id, only the confs of that id are judged, and cycles through other confs are not looked
-    for: a task starts, and its DAG was good when it was parsed.
+    for: a task starts, and its DAG was good when it was parsed. ``elsewhere`` are the confs that the default branch runs.
     """
     confs = tree.confs.items()
     judged = {key: conf for key, conf in confs if wanted is None or _dag_id(conf, settings, branch) == wanted}
@@ -155,7 +163,28 @@ def resolve(
             verdicts[str(key)] = RejectedConf(str(key), conf.file, error.faults)
         except Exception as error:  # what nobody foresaw in one conf must not cost the others
             verdicts[str(key)] = RejectedConf(str(key), conf.file, (unforeseen(error),))
-    return _without_shared_ids(verdicts)
+    verdicts = _without_shared_ids(verdicts)
+    return verdicts if wanted is not None else _with_writers(verdicts, tree, settings, branch, elsewhere)
+
+
+def _with_writers(
+    verdicts: dict[str, ConfVerdict], tree: ConfTree, settings: Settings, branch: str, elsewhere: Container[ConfKey]
+) -> dict[str, ConfVerdict]:
+    """The verdicts, each good one with who writes the tables that it reads."""
+    plans = {key: verdict.plan for key, verdict in verdicts.items() if verdict.plan is not None}
+    index = WriterIndex(
+        tree,
+        {plan.conf.key: plan.schedule for plan in plans.values()},
+        {plan.conf.key: plan.producers for plan in plans.values()},
+        dag_id_of=lambda conf: _dag_id(conf, settings, settings.default_branch if conf.key in elsewhere else branch),
+    )
+    for key, plan in plans.items():
+        tables = (dependency.table for found in plan.dependencies.values() for dependency in found)
+        writers = index.of_tables(tables, reader=plan.conf.key)
+        if writers:
+            found = replace(plan, writers=writers)
+            verdicts[key] = replace(found, warnings=(*found.warnings, *left_without_inputs(found)))
+    return verdicts
 
 
 def unforeseen(error: Exception) -> Fault:
@@ -216,7 +245,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
     dependencies = draft.dependencies
     if effective.lookback is not None:
         dependencies = {
-            mode: tuple(replace(dependency, policy=effective.lookback) for dependency in found)
+            mode: tuple(replace(dependency, policy=effective.lookback, is_strict=True) for dependency in found)
             for mode, found in dependencies.items()
         }
     return ConfPlan(

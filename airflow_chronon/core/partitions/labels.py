@@ -23,6 +23,7 @@ PartitionKey = NewType("PartitionKey", str)
 #: What a partition column may be called: it stands before the ``=`` of a folder's name.
 COLUMN_NAME = r"\w[\w.-]*"
 
+_ILLEGAL_IN_RUN_ID = re.compile(r"[^A-Za-z0-9_.~:+-]")
 _DAILY, _MINUTE_SHAPED = "yyyy-MM-dd", "yyyy-MM-dd-HH-mm"
 _Y2K, _YEAR_2 = 946_684_800, -62_104_060_800
 _DIGITS = "0123456789"
@@ -168,6 +169,11 @@ def partition_format(pattern: str) -> PartitionFormat:
 def default_pattern(grid: PartitionGrid) -> str:
     """``yyyy-MM-dd`` for midnight days, minutes and all for every other grid (C7)."""
     return _DAILY if grid.is_legacy_daily else _MINUTE_SHAPED
+
+
+def in_run_id(partition_key: str) -> str:
+    """A partition key as it may stand in a run id: Airflow takes neither the slash nor the space of some formats."""
+    return _ILLEGAL_IN_RUN_ID.sub("_", partition_key)
 
 
 def escape_label(label: str) -> str:

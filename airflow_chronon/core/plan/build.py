@@ -65,14 +65,14 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
     actions: list[Action] = [] if hold is None else [hold]
     for dag_id in facts.dag_ids:
         actions += planner.actions(dag_id)
-    actions += _reports(facts)
+    actions += _reports(facts, now=now)
     return Plan(tuple(sorted(actions, key=_stage)))
 
 
-def _reports(facts: Facts) -> list[Report]:
+def _reports(facts: Facts, *, now: Instant) -> list[Report]:
     """What else should be known; that it cannot be worked out must not keep anything from being done."""
     try:
-        return list(findings(facts.deployment, facts.tree, facts.airflow, facts.state))
+        return list(findings(facts.deployment, facts.tree, facts.airflow, facts.state, now=now))
     except Exception as error:
         return [_unforeseen(error, "the findings cannot be worked out")]
 

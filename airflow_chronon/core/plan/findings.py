@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.inputs import begins_later
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.plan.actions import Report, Severity
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
@@ -16,7 +18,9 @@ ENOUGH_RUNS_PER_LOOP = 100  #: with Airflow's default of 20, replays starve whil
 NAMED = 5  #: of many names in one report
 
 
-def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, state: StateFacts) -> Iterator[Report]:
+def findings(
+    deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, state: StateFacts, *, now: Instant
+) -> Iterator[Report]:
     """Every report, worst first."""
     for problem in tree.problems:
         # an empty tree is held, or someone confirmed it; one that cannot be read stays wrong
@@ -30,6 +34,7 @@ def findings(deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, sta
     yield from _state_elsewhere(deployment, airflow, state)
     yield from _grids(tree, airflow)
     yield from _shared_tables(tree, state)
+    yield from _without_inputs(tree, state, now)
     for problem in state.other_problems:
         yield Report(Severity.WARNING, problem)
     for dag_id, problem in sorted(airflow.problems.items()):
@@ -70,6 +75,15 @@ def _shared_tables(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
         problem = f"it writes {len(tables)} of the tables of this branch too: {_named(sorted(tables))}"
         remedy = "give one of the branches an output namespace of its own"
         yield Report(Severity.WARNING, Fault("C24", "", problem, remedy), f"branch {other}")
+
+
+def _without_inputs(tree: TreeFacts, state: StateFacts, now: Instant) -> Iterator[Report]:
+    """Runs that a deployment would leave without what they read (C30)."""
+    new = tree.confs.keys() - state.records.keys()
+    for dag_id, plan in sorted(tree.confs.items()):
+        severity = Severity.WARNING if plan.schedule.catch_up.enabled else Severity.NOTE
+        for fault in begins_later(plan, new=new, now=now) if dag_id in new else ():
+            yield Report(severity, fault, dag_id)
 
 
 def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report]:

@@ -51,19 +51,16 @@ class Replay:
 _UNDER_WAY = (State.RUNNING, State.QUEUED)
 
 
-def select_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[Instant, ...]:
-    """The starts of the rows that a selection means. A partition whose run is under way is never doubled."""
+def meant_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[Instant, ...]:
+    """The starts of the rows that a selection means, those whose runs are under way included."""
     if selection is Selection.FAILED:
         return tuple(row.start for row in rows if row.state is State.FAILED)
-    if selection is Selection.MISSING:
-        return tuple(row.start for row in rows if not row.landed and row.state not in _UNDER_WAY)
-    return tuple(row.start for row in rows if row.state not in _UNDER_WAY)
+    return tuple(row.start for row in rows if selection is Selection.ALL or not row.landed)
 
 
-def count_under_way(rows: Iterable[PartitionRow], selection: Selection) -> int:
-    """How many a selection would mean if no run of theirs were under way."""
-    is_all, is_missing = selection is Selection.ALL, selection is Selection.MISSING
-    return sum(row.state in _UNDER_WAY and (is_all or (is_missing and not row.landed)) for row in rows)
+def select_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[Instant, ...]:
+    """The starts of the rows to replay: a partition whose run is under way is never doubled."""
+    return meant_starts((row for row in rows if row.state not in _UNDER_WAY), selection)
 
 
 #: The landed labels of a table.

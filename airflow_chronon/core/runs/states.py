@@ -39,6 +39,7 @@ class KnownRun:
     window: TimeWindow
     order: tuple[float, str] = (0.0, "")  #: a later run of a partition has the greater one
     fills: bool = True  #: it writes them; a run of a conf's uploads alone does not (C10)
+    was_skipped: bool = False  #: it ended well without doing its work: what it waited for will never come (C30)
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,8 @@ def _with_run(row: PartitionRow, run: KnownRun) -> PartitionRow:
     if run.state in _STATES:
         return replace(row, state=_STATES[run.state])
     if row.landed is False:
+        if run.was_skipped:
+            return replace(row, state=State.SKIPPED, reason="passed over: no run writes what it waited for (C30)")
         return replace(row, reason="its run ended well, and it is not there")
     return replace(row, state=row.good)
 

@@ -178,14 +178,18 @@ class PartitionedSchedule(Schedule[Run]):
         """Refuse a range whose last partition has not closed."""
         check_closed(window, self.spec, now=now, field="end_ds")
 
-    def covering_run(self, start: Instant) -> Run | None:
-        """The scheduled run that fills the partition, start and end dates aside; None when no run does (C9, C10)."""
-        main = self.modes.get(self.main_mode)
-        if main is None:
+    def covering_run(self, start: Instant, *, mode: Mode | None = None) -> Run | None:
+        """The scheduled run in which ``mode`` writes the partition, start and end dates aside; None when none does (C9, C10).
+
+        By default the mode that fills the conf's own table.
+        """
+        mode = self.main_mode if mode is None else mode
+        of = self.modes.get(mode)
+        if of is None:
             return None
-        fire = main.schedule.first_at_or_after(start + self.spec.grid.interval)
+        fire = of.schedule.first_at_or_after(start + self.spec.grid.interval)
         run = self.without_bounds().run_ending(self.spec.grid.floor(fire))
-        return run if run is not None and run.modes[self.main_mode].window.start <= start else None
+        return run if run is not None and run.modes[mode].window.start <= start else None
 
     @property
     def main_mode(self) -> Mode:

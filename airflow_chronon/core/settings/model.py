@@ -59,6 +59,14 @@ class OnTimeout(Enum):
     SKIP = "skip"
 
 
+class OnNever(Enum):
+    """How a wait ends for partitions that no run will ever write (C30)."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    WAIT = "wait"
+
+
 def _environment(value: Any) -> Any:
     name = value.strip().upper() if isinstance(value, str) else value.name if isinstance(value, Environment) else ""
     if name in Environment.__members__:
@@ -72,6 +80,7 @@ class SensorSettings(Strict):
     poll_seconds: int = Field(default=60, ge=1, le=MAX_INTEGER)
     timeout: Duration = 2 * DAY
     on_timeout: OnTimeout = OnTimeout.FAIL
+    on_never: OnNever = OnNever.FAIL
 
 
 class TaskDefaults(Strict):

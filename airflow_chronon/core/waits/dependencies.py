@@ -64,6 +64,7 @@ class Wait:
     spec: PartitionSpec | None = None
     lookback: PartitionRange | None = None  #: older labels that the run reads and an earlier run waited for (C17)
     policy: Lookback = Lookback.IGNORE
+    is_strict: bool = False  #: ``lookback: require`` was set on purpose: also what nobody will write is a hole (C30)
     until: Instant | None = None  #: a time-partitioned table's newest value must reach this (C18)
     expression: str | None = None  #: a `triggerExpr` (C19); ``labels`` then hold what its value is compared with
 
@@ -95,6 +96,7 @@ class TableDependency:
     expression: str | None = None
     fixed_labels: tuple[PartitionKey, ...] = ()  #: labels that do not depend on the run
     policy: Lookback = Lookback.IGNORE
+    is_strict: bool = False  #: the policy was set on purpose, and is not the default of C17
     field: str = ""  #: where the conf says so
 
     def waits(self, start: Instant, end: Instant, *, grid: PartitionGrid) -> Iterator[Wait]:
@@ -145,7 +147,7 @@ class TableDependency:
         labels = tuple(sorted({self.spec.label(s) for s in starts}))
         if self.expression:
             return Wait(self.table, labels=labels, spec=self.spec, expression=self.expression)
-        wait = Wait(self.table, self.column, labels, self.sub, self.spec, policy=self.policy)
+        wait = Wait(self.table, self.column, labels, self.sub, self.spec, policy=self.policy, is_strict=self.is_strict)
         return replace(wait, lookback=self._lookback(range_start, starts[0]))
 
     def _starts(self, start: Instant, end: Instant, cut_end: Instant) -> list[Instant]:
@@ -206,7 +208,8 @@ def _united(one: Wait, other: Wait) -> Wait:
         return replace(one, until=max(one.until, other.until))
     strictest = min(one.policy, other.policy, key=list(Lookback).index)
     labels = tuple(sorted({*one.labels, *other.labels}))
-    return replace(one, labels=labels, lookback=_hull(one, other), policy=strictest)
+    is_strict = one.is_strict or other.is_strict
+    return replace(one, labels=labels, lookback=_hull(one, other), policy=strictest, is_strict=is_strict)
 
 
 def _hull(one: Wait, other: Wait) -> PartitionRange | None:

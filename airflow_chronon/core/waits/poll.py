@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.listing import TableListing
 from airflow_chronon.core.waits.catalog import PartitionCatalog
 from airflow_chronon.core.waits.dependencies import Wait
-from airflow_chronon.core.waits.readiness import Readiness, expression_ready, labels_ready, newest_ready
+from airflow_chronon.core.waits.outlook import Forecast
+from airflow_chronon.core.waits.readiness import Readiness, expression_ready, labels_ready, missing_labels, newest_ready
 from airflow_chronon.errors import CatalogError
 
 Answer = TableListing | Instant | bool | str | float | None
@@ -29,6 +30,9 @@ class Observation:
 
     answers: Mapping[Query, Answer]
     trouble: str = ""
+    forecasts: Mapping[Instant, Forecast] = field(
+        default_factory=dict
+    )  #: by partition start, of some that are not there
 
 
 def query_of(wait: Wait) -> Query:
@@ -65,14 +69,31 @@ def judge(waits: Iterable[Wait], observation: Observation) -> Readiness:
     """Whether every wait on a table is over. Raises ``CatalogError`` when one never can be."""
     if observation.trouble:
         return Readiness(False, observation.trouble)
-    verdicts = [_verdict(wait, observation.answers[query_of(wait)]) for wait in waits]
+    verdicts = [_verdict(wait, observation.answers[query_of(wait)], observation.forecasts) for wait in waits]
     reasons = "; ".join(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason))
-    return Readiness(all(verdict.satisfied for verdict in verdicts), reasons)
+    in_vain = [verdict.hopeless for verdict in verdicts if verdict.hopeless is not None]
+    # a wait that fails outweighs one that is passed over
+    hopeless = min(in_vain, key=lambda each: each.passes_over, default=None)
+    return Readiness(all(verdict.satisfied for verdict in verdicts), reasons, hopeless)
 
 
-def _verdict(wait: Wait, answer: Answer) -> Readiness:
+def missing_starts(waits: Iterable[Wait], observation: Observation) -> frozenset[Instant]:
+    """The starts of the partitions that some waits need and that are not there, as far as the table was listed."""
+    found: set[Instant] = set()
+    for wait in waits:
+        listing = observation.answers.get(query_of(wait))
+        if isinstance(listing, TableListing) and wait.spec is not None:
+            found.update(map(wait.spec.format.decode, missing_labels(wait, listing)))
+    return frozenset(found)
+
+
+def _verdict(wait: Wait, answer: Answer, forecasts: Mapping[Instant, Forecast]) -> Readiness:
     if isinstance(answer, TableListing):
-        return labels_ready(wait, answer)
+        if not forecasts or wait.spec is None:
+            return labels_ready(wait, answer)
+        decode = wait.spec.format.decode
+        missing = {label: forecasts.get(decode(label)) for label in missing_labels(wait, answer)}
+        return labels_ready(wait, answer, {label: each for label, each in missing.items() if each is not None})
     if wait.expression is not None:
         return expression_ready(wait, answer)
     assert answer is None or isinstance(answer, int)

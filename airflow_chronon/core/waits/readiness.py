@@ -2,43 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
 from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionKey, PartitionSpec
 from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.dependencies import Lookback, PartitionRange, Wait
+from airflow_chronon.core.waits.outlook import Forecast, Outlook
 from airflow_chronon.errors import CatalogError, Fault
 
 _SHOWN = 5
 
 
 @dataclass(frozen=True)
+class Hopeless:
+    """Why a wait would go on for ever: partitions that no run will write (C30)."""
+
+    labels: tuple[PartitionKey, ...]
+    reason: str  #: one sentence, with the command that would fill them
+    passes_over: (
+        bool  #: they lie before all that their writers wrote, or were themselves passed over: a chain begins later
+    )
+
+
+@dataclass(frozen=True)
 class Readiness:
-    """The answer for one wait: whether it is over, and what is still missing or worth a warning."""
+    """The answer for one wait: whether it is over, what is still missing or worth a warning, and whether it is in vain."""
 
     satisfied: bool
     reason: str = ""
+    hopeless: Hopeless | None = None
 
 
-def labels_ready(wait: Wait, listing: TableListing) -> Readiness:
+#: What will become of labels that are not there, as far as anyone knows.
+Forecasts = Mapping[str, Forecast]
+_NO_FORECASTS: Forecasts = MappingProxyType({})
+
+
+def labels_ready(wait: Wait, listing: TableListing, forecasts: Forecasts = _NO_FORECASTS) -> Readiness:
     """Whether every label has landed and the lookback is as its policy wants it.
 
-    A missing table is "not yet". Raises ``CatalogError`` when the table can never hold the labels.
+    A missing table is "not yet". Labels that nobody will write are no holes of the lookback, and end the wait where the run
+    itself needs them (C30). Raises ``CatalogError`` when the table can never hold the labels.
     """
-    if listing.state is TableState.MISSING:
-        return Readiness(False, f"{wait.table} is not there yet")
     check_shape(wait.table, wait.column, listing)
     landed = listing.labels(wait.column, wait.sub)
     missing = [label for label in wait.labels if label not in landed]
     if missing:
-        return Readiness(False, f"{wait.table} lacks {wait.column}={_some(missing)}{_sub(wait)}")
-    holes = lookback_holes(wait, listing)
-    if not holes:
-        return Readiness(True)
-    text = f"the lookback of {wait.table} has holes: {wait.column}={_some([str(hole) for hole in holes])}"
-    return Readiness(wait.policy is not Lookback.REQUIRE, text)
+        is_there = listing.state is not TableState.MISSING
+        text = (
+            f"{wait.table} lacks {wait.column}={_some(missing)}{_sub(wait)}"
+            if is_there
+            else f"{wait.table} is not there yet"
+        )
+        return Readiness(False, text + _prospects(missing, forecasts), _hopeless(wait, missing, forecasts))
+    absent = _missing_in_lookback(wait, landed)
+    never = tuple(label for label in absent if _is_hopeless(label, forecasts))
+    if never and wait.policy is Lookback.REQUIRE and wait.is_strict:
+        hopeless = _hopeless(wait, never, forecasts)
+        return Readiness(False, f"the lookback of {wait.table} has holes: {wait.column}={_some(never)}", hopeless)
+    holes = _holes(wait, landed.union(never))
+    notes = [f"nobody writes {wait.column}={_some(never)} of {wait.table}: the lookback goes without"] if never else []
+    if holes:
+        expected = _prospects([label for label in absent if label not in never], forecasts)
+        text = f"the lookback of {wait.table} has holes: {wait.column}={_some([str(hole) for hole in holes])}{expected}"
+        notes.insert(0, text)
+    return Readiness(not holes or wait.policy is not Lookback.REQUIRE, "; ".join(notes))
+
+
+def missing_labels(wait: Wait, listing: TableListing) -> tuple[PartitionKey, ...]:
+    """The labels that a wait needs, its lookback included, and that have not landed."""
+    landed = listing.labels(wait.column, wait.sub)
+    return (*(label for label in wait.labels if label not in landed), *_missing_in_lookback(wait, landed))
+
+
+def _is_hopeless(label: str, forecasts: Forecasts) -> bool:
+    found = forecasts.get(label)
+    return found is not None and found.outlook.is_hopeless
+
+
+def _hopeless(wait: Wait, missing: Sequence[PartitionKey], forecasts: Forecasts) -> Hopeless | None:
+    """Why the wait is in vain; None while there is hope for every label."""
+    labels = tuple(label for label in missing if _is_hopeless(label, forecasts))
+    if not labels:
+        return None
+    found = [forecasts[label] for label in labels]
+    by_writer: dict[str, list[Forecast]] = {}
+    for each in sorted(found, key=lambda each: each.start):
+        by_writer.setdefault(each.dag_id, []).append(each)
+    commands = [
+        f"airflow-chronon backfill {dag_id} --start-ds {theirs[0].key} --end-ds {theirs[-1].key}"
+        for dag_id, theirs in by_writer.items()
+    ]
+    passes_over = all(
+        (each.is_before_first or each.outlook is Outlook.PASSED_OVER) and not each.is_in_a_cycle for each in found
+    )
+    reason = f"no run of {', '.join(by_writer)} will write {wait.column}={_some(labels)} of {wait.table}"
+    return Hopeless(labels, f"{reason} (C30): fill them with {' and '.join(commands)}", passes_over)
+
+
+def _prospects(missing: Sequence[str], forecasts: Forecasts) -> str:
+    """What will become of the labels, where that is more than that they will come."""
+    by_outlook: dict[str, list[str]] = {}
+    for label in missing:
+        found = forecasts.get(label)
+        if found is not None and (found.outlook is not Outlook.TO_COME or found.note):
+            by_outlook.setdefault(found.note or f"{found.outlook.value} in {found.dag_id}", []).append(label)
+    return f" ({'; '.join(f'{_some(labels)}: {text}' for text, labels in by_outlook.items())})" if by_outlook else ""
 
 
 def check_shape(table: str, column: str, listing: TableListing) -> None:
@@ -54,15 +126,32 @@ def check_shape(table: str, column: str, listing: TableListing) -> None:
 
 def lookback_holes(wait: Wait, listing: TableListing) -> tuple[PartitionRange, ...]:
     """The gaps of the lookback, oldest first. What lies before the table's first landed label is no gap (C17)."""
-    if wait.lookback is None or wait.policy is Lookback.IGNORE or wait.spec is None:
+    return _holes(wait, listing.labels(wait.column, wait.sub))
+
+
+def _holes(wait: Wait, landed: frozenset[str]) -> tuple[PartitionRange, ...]:
+    found = _lookback_in_history(wait, landed)
+    return () if found is None or wait.spec is None else missing_ranges(wait.spec, *found, landed)
+
+
+def _missing_in_lookback(wait: Wait, landed: frozenset[str]) -> tuple[PartitionKey, ...]:
+    """The labels of the lookback that have not landed, oldest first."""
+    found = _lookback_in_history(wait, landed)
+    if found is None or wait.spec is None:
         return ()
-    landed = listing.labels(wait.column, wait.sub)
+    return tuple(label for label in wait.spec.labels(found[0], found[1] + 1) if label not in landed)
+
+
+def _lookback_in_history(wait: Wait, landed: frozenset[str]) -> tuple[Instant, Instant] | None:
+    """The starts of the oldest and the newest partition of the lookback, from the table's first landed one on (C17)."""
+    if wait.lookback is None or wait.policy is Lookback.IGNORE or wait.spec is None:
+        return None
     history = first_landed(wait.spec, landed)
     if history is None:
-        return ()
-    last = wait.spec.format.decode(wait.lookback.last)
-    first = history if wait.lookback.first is None else max(history, wait.spec.format.decode(wait.lookback.first))
-    return missing_ranges(wait.spec, first, last, landed)
+        return None
+    decode = wait.spec.format.decode
+    first = history if wait.lookback.first is None else max(history, decode(wait.lookback.first))
+    return first, decode(wait.lookback.last)
 
 
 def first_landed(spec: PartitionSpec, landed: frozenset[str]) -> Instant | None:

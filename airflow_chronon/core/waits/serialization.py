@@ -10,8 +10,15 @@ from typing import Any
 
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.schedules.serialization import spec_from_json, spec_to_json
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.serialization import (
+    schedule_from_json,
+    schedule_to_json,
+    spec_from_json,
+    spec_to_json,
+)
 from airflow_chronon.core.waits.dependencies import Binding, CutOffs, Lookback, TableDependency
+from airflow_chronon.core.waits.outlook import TableWriter
 
 Json = dict[str, Any]
 
@@ -33,6 +40,7 @@ def dependency_to_json(dependency: TableDependency) -> Json:
         "expression": dependency.expression,
         "fixed": list(dependency.fixed_labels) or None,
         "policy": None if dependency.policy is Lookback.IGNORE else dependency.policy.value,
+        "strict": dependency.is_strict or None,
     }
     return {name: value for name, value in full.items() if value is not None}
 
@@ -54,4 +62,19 @@ def dependency_from_json(data: Mapping[str, Any]) -> TableDependency:
         data.get("expression"),
         tuple(PartitionKey(label) for label in data.get("fixed", ())),
         Lookback(data.get("policy", Lookback.IGNORE.value)),
+        data.get("strict", False),
     )
+
+
+def writer_to_json(writer: TableWriter) -> Json:
+    """Inverse of :func:`writer_from_json`."""
+    schedule = None if writer.schedule is None else schedule_to_json(writer.schedule)
+    cycle = {"cycle": True} if writer.is_in_a_cycle else {}
+    return {"dag_id": writer.dag_id, "mode": writer.mode.value, "schedule": schedule, **cycle}
+
+
+def writer_from_json(data: Mapping[str, Any]) -> TableWriter:
+    """Build a writer of a table from its JSON."""
+    schedule = data.get("schedule")
+    known = None if schedule is None else schedule_from_json(schedule)
+    return TableWriter(data["dag_id"], Mode(data["mode"]), known, data.get("cycle", False))

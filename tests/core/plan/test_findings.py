@@ -19,9 +19,10 @@ from airflow_chronon.core.plan.facts import (
 from airflow_chronon.core.plan.findings import findings
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault
-from tests.support.confs import dependency, plan_of, staging_query
+from tests.support.confs import at, dependency, judge, plan_of, staging_query
 
 HERE = Deployment("main", "dags-folder")
+NOW = at("2026-06-01 12:20")
 
 
 def reports(
@@ -34,7 +35,7 @@ def reports(
     reads = [dependency("a.one"), dependency("a.two")]
     plan = plan_of(staging_query("t.s.x__1", dependencies=reads), settings=Settings.model_validate(settings))
     whole = TreeFacts(TreeState.WHOLE, plans={plan.dag_id: plan}, ids=frozenset({plan.dag_id}))
-    return list(findings(HERE, tree or whole, airflow or AirflowFacts(), state or StateFacts()))
+    return list(findings(HERE, tree or whole, airflow or AirflowFacts(), state or StateFacts(), now=NOW))
 
 
 def test_there_is_nothing_to_say_of_a_good_tree() -> None:
@@ -116,3 +117,14 @@ def test_only_branches_that_nobody_produces_are_leftovers() -> None:  # C24
 def test_a_tree_that_cannot_be_read_is_an_error_and_an_empty_one_is_not(state: TreeState, severity: Severity) -> None:
     fault = Fault("input", "", "what is wrong")
     assert reports(tree=TreeFacts(state, (fault,))) == [Report(severity, fault)]
+
+
+def test_a_new_chain_is_told_what_it_passes_over_and_how_to_have_it() -> None:  # C30
+    hourly = staging_query("t.s.hourly__1", schedule="5 * * * *", interval="1h")
+    reads = [dependency("ns.t_s_hourly__1", "1h")]
+    threes = staging_query("t.s.threes__1", schedule="15 */3 * * *", interval="3h", dependencies=reads)
+    plans = {plan.dag_id: plan for verdict in judge(hourly, threes).values() if (plan := verdict.plan) is not None}
+    tree = TreeFacts(TreeState.WHOLE, plans=plans, ids=frozenset(plans))
+    told = [report for report in reports(tree=tree) if report.fault.rule == "C30"]
+    assert [(report.severity, report.conf) for report in told] == [(Severity.NOTE, "staging_query.t.s.threes__1")]
+    assert "airflow-chronon backfill staging_query.t.s.hourly__1" in told[0].fault.remedy

@@ -58,17 +58,22 @@ def staging_query(
     every: int = DAY,
     schedule: str = "@never",
     reads: str | None = None,
+    reads_every: int | None = None,
     query: str = "SELECT 1 AS n, {{ start_date }} AS ds",
     airflow: Mapping[str, Any] | None = None,
 ) -> CompiledConf:
-    """A staging query on a grid of ``every`` minutes that reads one table of the same grid; it lands by command unless
-    ``airflow``, the conf's own settings, names another runner."""
+    """A staging query on a grid of ``every`` minutes that reads one table, of the same grid or of ``reads_every``; it lands by
+    command unless ``airflow``, the conf's own settings, names another runner."""
     document: dict[str, Any] = {
         "metaData": _meta(name, every=every, offline=schedule, airflow=airflow),
         "query": query,
         "tableDependencies": [
             {
-                "tableInfo": {"table": table, "partitionColumn": "ds", "partitionInterval": _minutes(every)},
+                "tableInfo": {
+                    "table": table,
+                    "partitionColumn": "ds",
+                    "partitionInterval": _minutes(reads_every or every),
+                },
                 "startOffset": {"length": 0, "timeUnit": 1},
                 "endOffset": {"length": 0, "timeUnit": 1},
             }

@@ -1,0 +1,189 @@
+"""What will become of partitions of a produced table that are not there (C30).
+
+A wait on a table that confs of this tree write must not go on for partitions that no run will ever write. Whether one will
+is told by the schedules of the modes that write the table, and by a few facts about the runs that Airflow has made of them.
+Nothing here asks Airflow: :class:`WriterHistory` holds what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.partitions.labels import in_run_id
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
+
+SCHEDULED = "scheduled__"  #: how the ids of scheduled runs begin; the key of the run follows
+
+
+class Outlook(Enum):
+    """What will become of a partition that is not there, the most hopeful first."""
+
+    TO_COME = "to come"  #: a run writes it, or will by itself
+    FAILED = "failed"  #: the run that was to write it failed; it may be tried again
+    GONE = "gone"  #: it was written, and is not there any more
+    PASSED_OVER = "passed over"  #: its run was skipped, since its own inputs will never come
+    NEVER = "never"  #: no run will write it
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether waiting for it is waiting for ever."""
+        return self in (Outlook.PASSED_OVER, Outlook.NEVER)
+
+
+_HOPE = {outlook: place for place, outlook in enumerate(Outlook)}
+
+
+class RunEnd(Enum):
+    """How the scheduled run of a partition stands, as its last task tells."""
+
+    UNFINISHED = "unfinished"
+    LANDED = "landed"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class TableWriter:
+    """One mode of one conf that writes a table, and the DAG that runs it."""
+
+    dag_id: str
+    mode: Mode
+    schedule: PartitionedSchedule | None  #: None: it cannot be told, as of a conf that is rejected
+    is_in_a_cycle: bool = False  #: it reads what the reader writes: it cannot begin before someone gives it a partition
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the schedule tells which partitions it writes; one that is off may be run by hand (C12)."""
+        return self.schedule is not None and self.mode in self.schedule.modes
+
+    def run_of(self, start: Instant) -> Run | None:
+        """The scheduled run that writes the partition that starts at ``start``, start and end dates aside."""
+        assert self.schedule is not None
+        return self.schedule.covering_run(start, mode=self.mode)
+
+    def run_id(self, run: Run) -> str:
+        """The id of a scheduled run: the timetable names it so."""
+        assert self.schedule is not None
+        return f"{SCHEDULED}{in_run_id(self.schedule.key_of(run))}"
+
+    def run_ids_before(self, end: Instant, counts: Iterable[int]) -> Iterator[dict[str, Instant]]:
+        """The ids of scheduled runs that end before ``end``, each with where it ends, newest first and in batches.
+
+        ``counts`` says how many there are after each batch. Whether Airflow made these runs nobody knows here.
+        """
+        assert self.schedule is not None
+        schedule, total = self.schedule.without_bounds(), 0
+        run = schedule.last_run(end - 1)
+        while run is not None and (following := schedule.run_after(run.end)) is not None and following.end < end:
+            run = following  # it has closed, and fires later
+        for count in counts:
+            found: dict[str, Instant] = {}
+            while run is not None and total < count:
+                found[self.run_id(run)] = run.end
+                total, run = (
+                    total + 1,
+                    schedule.last_run(run.end - 1),
+                )  # its fire comes before this one's partition closes
+            if found:
+                yield found
+
+
+@dataclass(frozen=True)
+class WriterHistory:
+    """What Airflow knows of the runs of one writer."""
+
+    newest_end: Instant | None  #: where the newest scheduled run ends; None: there is none yet
+    ends: Mapping[str, RunEnd] = field(
+        default_factory=dict
+    )  #: by run id, of the runs that were asked about and are there
+    is_replaying: bool = False  #: whether runs are unfinished that are not scheduled ones: they may write anything
+    first_start: Instant | None = None  #: no scheduled run's partitions start before this instant, as far as was asked
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What will become of one partition, and by which writer."""
+
+    outlook: Outlook
+    dag_id: str
+    start: Instant
+    key: str = ""  #: its label as the writer writes it; empty where its schedule cannot be told
+    is_before_first: bool = False  #: it lies before all scheduled runs of its writer: the table begins later
+    is_in_a_cycle: bool = False
+    note: str = ""
+
+
+def runs_to_ask(writer: TableWriter, starts: Iterable[Instant], newest_end: Instant | None) -> dict[str, Run]:
+    """The scheduled runs, by id, whose state decides about these partitions: those up to the newest one."""
+    if not writer.is_known or newest_end is None:
+        return {}
+    found: dict[str, Run] = {}
+    for start in starts:
+        run = writer.run_of(start)
+        if run is not None and run.end <= newest_end:
+            found[writer.run_id(run)] = run
+    return found
+
+
+def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now: Instant) -> Forecast:
+    """What one writer will make of the partition that starts at ``start`` and is not there.
+
+    ``start`` is a boundary of the table's grid.
+    """
+    schedule = writer.schedule
+    key = "" if schedule is None else schedule.label(start)
+    found = Forecast(Outlook.TO_COME, writer.dag_id, start, key, is_in_a_cycle=writer.is_in_a_cycle)
+    if schedule is None or not writer.is_known:
+        return replace(found, note=f"{writer.dag_id} has no schedule here: it may be run by hand")
+    if history.newest_end is None:
+        return replace(found, note=f"{writer.dag_id} has not had a scheduled run yet")
+    run = writer.run_of(start)
+    end = None if run is None else history.ends.get(writer.run_id(run))
+    if history.is_replaying and end in (None, RunEnd.SKIPPED):
+        return replace(found, note=f"{writer.dag_id} is being replayed")
+    if end is not None:
+        return replace(found, outlook=_OUTLOOKS[end])
+    if run is not None and _is_to_come(schedule, run, history.newest_end, now):
+        return found
+    before_first = history.first_start is not None and start < history.first_start
+    if run is not None and not before_first and _will_be_replayed(schedule, start, run, now):
+        return replace(found, note=f"{writer.dag_id} catches up")
+    return replace(found, outlook=Outlook.NEVER, is_before_first=before_first)
+
+
+def best(forecasts: Sequence[Forecast]) -> Forecast:
+    """The most hopeful of the forecasts of several writers."""
+    return min(forecasts, key=lambda each: _HOPE[each.outlook])
+
+
+_OUTLOOKS = {
+    RunEnd.UNFINISHED: Outlook.TO_COME,
+    RunEnd.LANDED: Outlook.GONE,
+    RunEnd.SKIPPED: Outlook.PASSED_OVER,
+    RunEnd.FAILED: Outlook.FAILED,
+}
+
+
+def _is_to_come(schedule: PartitionedSchedule, run: Run, newest_end: Instant, now: Instant) -> bool:
+    """Whether Airflow will create this run by itself: it is not older than the next one that it creates."""
+    if run.end <= newest_end:
+        return False
+    following = schedule.next_run(newest_end, now)
+    return following is not None and run.end >= following.end
+
+
+def _will_be_replayed(schedule: PartitionedSchedule, start: Instant, run: Run, now: Instant) -> bool:
+    """Whether a schedule that catches up owes the partition, though a later run is there already (H10, H11, H13)."""
+    policy = schedule.catch_up
+    if not policy.enabled or (policy.skip_to is not None and start < policy.skip_to):
+        return False
+    if schedule.first_start is not None and start < schedule.first_start:
+        return False
+    if policy.end is not None and run.end > policy.end:
+        return False
+    oldest = schedule.next_run(None, now)  # as if it were new: what the cap keeps
+    return policy.max_runs is None or (oldest is not None and run.end >= oldest.end)

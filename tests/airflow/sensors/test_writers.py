@@ -1,0 +1,120 @@
+"""What the triggerer's supervisor tells of the runs that write a table (C30)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from airflow_chronon.airflow.sensors.writers import WriterHistories
+from airflow_chronon.core.calendar.instants import HOUR, Instant
+from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.waits.outlook import Forecast, Outlook, TableWriter
+from tests.support.schedules import at, schedule_of
+from tests.support.supervisor import FakeRun, FakeSupervisor
+
+DAG = "staging_query.t.s.hourly__1"
+HOURLY = schedule_of("5 * * * *", HOUR)
+NOW = at("2026-06-01T10:30:00Z")
+
+
+def hour(number: int) -> Instant:
+    return at("2026-06-01T00:00:00Z") + number * HOUR
+
+
+def scheduled(number: int, last_task: str | None = "success", state: str = "success") -> FakeRun:
+    """The scheduled run of an hour of the first of June."""
+    return FakeRun(f"scheduled__{HOURLY.label(hour(number))}", hour(number), state, last_task)
+
+
+def replay(number: int, state: str) -> FakeRun:
+    return FakeRun(f"backfill__{HOURLY.label(hour(number))}__12ab34cd", None, state, None)
+
+
+def forecasts(supervisor: FakeSupervisor, hours: Iterable[int]) -> dict[Instant, Forecast]:
+    async def ask() -> dict[Instant, Forecast]:
+        histories = WriterHistories([TableWriter(DAG, Mode.BACKFILL, HOURLY)], supervisor)
+        starts = frozenset(map(hour, hours))
+        return await histories.forecasts(await histories.read(starts, now=NOW), starts, now=NOW)
+
+    return asyncio.run(ask())
+
+
+def outlooks(supervisor: FakeSupervisor, hours: Iterable[int]) -> list[str]:
+    return [found.outlook.value for _, found in sorted(forecasts(supervisor, hours).items())]
+
+
+def test_before_the_first_run_everything_is_to_come() -> None:
+    assert outlooks(FakeSupervisor(), [3, 9]) == ["to come", "to come"]
+
+
+def test_a_table_that_begins_with_its_newest_partition_has_none_before_it() -> None:
+    found = forecasts(FakeSupervisor([scheduled(9)]), [7, 8])
+    assert [each.outlook for each in found.values()] == [Outlook.NEVER] * 2
+    assert all(each.is_before_first for each in found.values())
+
+
+def test_a_replay_of_an_old_partition_moves_no_beginning() -> None:  # it has no logical date
+    runs = [scheduled(9), FakeRun(f"backfill__{HOURLY.label(hour(2))}__0011aabb", None)]
+    found = forecasts(FakeSupervisor(runs), [3, 7])
+    assert all(each.outlook is Outlook.NEVER and each.is_before_first for each in found.values())
+
+
+def test_an_outage_is_not_the_beginning() -> None:  # H8
+    found = forecasts(FakeSupervisor([scheduled(1), scheduled(2), scheduled(9)]), [0, 5])
+    assert [found[hour(n)].outlook for n in (0, 5)] == [Outlook.NEVER] * 2
+    assert [found[hour(n)].is_before_first for n in (0, 5)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("last_task", "expected"),
+    [
+        ("success", "gone"),
+        ("failed", "failed"),
+        ("upstream_failed", "failed"),
+        ("skipped", "passed over"),
+        (None, "to come"),
+        ("deferred", "to come"),
+        ("up_for_retry", "to come"),
+    ],
+)
+def test_the_last_task_of_a_run_tells_how_it_stands(last_task: str | None, expected: str) -> None:
+    assert outlooks(FakeSupervisor([scheduled(8, last_task), scheduled(9)]), [8]) == [expected]
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_an_unfinished_replay_may_write_what_is_missing(state: str) -> None:
+    runs = [scheduled(8, "skipped"), scheduled(9), replay(3, state)]
+    assert outlooks(FakeSupervisor(runs), [3, 8]) == ["to come", "to come"]
+
+
+def test_an_unfinished_scheduled_run_is_not_a_replay() -> None:
+    runs = [scheduled(8, None, "running"), scheduled(9, None, "queued")]
+    assert outlooks(FakeSupervisor(runs), [3]) == ["never"]
+
+
+def test_a_run_by_hand_with_a_logical_date_is_not_the_newest_scheduled_one() -> None:
+    runs = [scheduled(5), FakeRun("manual__2026-06-01T09:00:00+00:00", hour(9))]
+    assert outlooks(FakeSupervisor(runs), [9]) == ["to come"]
+
+
+def test_what_is_gone_from_airflow_is_to_come() -> None:  # its DAG was deleted, or is another branch's
+    assert outlooks(FakeSupervisor([FakeRun("scheduled__2026-06-01-09-00", hour(9), dag_id="other")]), [3]) == [
+        "to come"
+    ]
+
+
+def test_few_questions_are_asked_and_the_beginning_only_once() -> None:
+    supervisor = FakeSupervisor([scheduled(n) for n in range(4, 10)])
+
+    async def poll_twice() -> None:
+        histories = WriterHistories([TableWriter(DAG, Mode.BACKFILL, HOURLY)], supervisor)
+        starts = frozenset(map(hour, range(-100, 4)))
+        for _ in range(2):
+            await histories.forecasts(await histories.read(starts, now=NOW), starts, now=NOW)
+
+    asyncio.run(poll_twice())
+    assert (
+        len(supervisor.asked) <= 14
+    )  # twice what is newest, how runs stand and what is unfinished; what is older, once

@@ -1,0 +1,44 @@
+"""A triggerer's supervisor for tests: answers about runs as Airflow's own does, over a list of runs in memory.
+
+It knows the questions whose answers a triggerer of Airflow 3.3 can read, and no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from airflow.sdk.execution_time.comms import GetDRCount, GetTaskStates
+
+from airflow_chronon.core.calendar.instants import Instant
+
+
+@dataclass(frozen=True)
+class FakeRun:
+    """A run of a DAG and the state of its last task."""
+
+    run_id: str
+    logical_date: Instant | None
+    state: str = "success"
+    last_task: str | None = "success"
+    dag_id: str = "staging_query.t.s.hourly__1"
+
+
+@dataclass
+class FakeSupervisor:
+    """Answers the messages that triggers send; what was asked is kept."""
+
+    runs: list[FakeRun] = field(default_factory=list)
+    asked: list[Any] = field(default_factory=list)
+
+    async def asend(self, msg: Any) -> Any:
+        self.asked.append(msg)
+        runs = [run for run in self.runs if run.dag_id == msg.dag_id]
+        runs = [run for run in runs if msg.run_ids is None or run.run_id in msg.run_ids]
+        if isinstance(msg, GetTaskStates):
+            assert msg.task_ids is not None
+            states = {run.run_id: dict.fromkeys(msg.task_ids, run.last_task) for run in runs}
+            return SimpleNamespace(task_states=states)
+        assert isinstance(msg, GetDRCount), f"a triggerer cannot read the answer to {type(msg).__name__}"
+        return SimpleNamespace(count=sum(msg.states is None or run.state in msg.states for run in runs))
