@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from airflow_chronon.airflow_api.coverage import known_runs
+from airflow_chronon.airflow_api.coverage import known_runs, stranded_runs
 from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, DagRecord
@@ -62,6 +62,7 @@ def gather(place: Place, *, now: Instant) -> Facts:
         contracts=_contracts(place.server, {dag_id: tree.confs[dag_id] for dag_id in needs.contracts}),
         active_runs=_active_runs(place.server, needs.active_runs),
         past_runs=_past_runs(place.server, [tree.plans[dag_id] for dag_id in needs.past_runs], problems, now=now),
+        stranded=_stranded(place, dags),
         backfilling=frozenset(dag_id for dag_id in needs.past_runs if _is_backfilling(place.server, dag_id)),
         settings=_settings(place.server),
         problems=problems,
@@ -98,6 +99,16 @@ def _active_runs(server: AirflowServer, dag_ids: Sequence[str]) -> dict[str, int
     for dag_id in dag_ids:
         with suppress(NotThere):  # deleted since it was listed
             found[dag_id] = len(server.runs(dag_id, states=ACTIVE_RUN_STATES))
+    return found
+
+
+def _stranded(place: Place, dags: Mapping[str, KnownDag]) -> dict[str, tuple[str, ...]]:
+    """The runs of this deployment's DAGs that are queued and that Airflow never starts."""
+    queued = place.server.runs(states=("queued",), run_types=("backfill",))
+    own = [run for run in queued if run.dag_id in dags and place.deployment.owns(dags[run.dag_id])]
+    found: dict[str, tuple[str, ...]] = {}
+    for run in stranded_runs(place.server, own):
+        found[run.dag_id] = (*found.get(run.dag_id, ()), run.run_id)
     return found
 
 

@@ -68,6 +68,14 @@ class Unpause:
 
 
 @dataclass(frozen=True)
+class EndStranded:
+    """End queued runs that Airflow never starts, with a note: whoever waits for them would wait for ever."""
+
+    dag_id: str
+    run_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Replay:
     """Run what was missed: neighbours through one backfill of Airflow, a single partition by its key (H13)."""
 
@@ -151,7 +159,7 @@ class Report:
 
 RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Delete | Forget
 WritesRecord: TypeAlias = Deploy | Restore | Record
-Action: TypeAlias = Keep | SetAside | WritesRecord | Unpause | Hold | RetireStep | Replay | Report
+Action: TypeAlias = Keep | SetAside | WritesRecord | Unpause | EndStranded | Hold | RetireStep | Replay | Report
 
 
 @dataclass(frozen=True)

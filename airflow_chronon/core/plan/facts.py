@@ -163,6 +163,7 @@ class AirflowFacts:
     contracts: Mapping[str, str] = field(default_factory=dict)  #: the grid that its table was first written on
     active_runs: Mapping[str, int] = field(default_factory=dict)
     past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)
+    stranded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: by DAG, the ids of runs that never start
     backfilling: frozenset[str] = frozenset()  #: of those with past runs, the DAGs with an active backfill
     settings: AirflowSettings = AirflowSettings()
     problems: Mapping[str, Fault] = field(default_factory=dict)  #: what could not be read of one DAG
