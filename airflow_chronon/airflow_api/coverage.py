@@ -18,6 +18,9 @@ from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
 LAST_TASK = "landed"  #: every run of a conf ends with it
+READY_TASK = "ready"  #: joins the waits of a run, and does nothing
+WAIT_PREFIX, GATE_PREFIX = "wait.", "gate."  #: how the ids of tasks begin that only wait
+_BEGUN = ("running", "restarting", "deferred", "up_for_retry", "success", "failed")
 #: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
 LONGEST_RUN = 366 * DAY
 
@@ -50,6 +53,17 @@ def with_skipped(runs: Iterable[KnownRun], server: AirflowServer, dag_id: str) -
     """The runs of a conf, those marked that ended well and were skipped: their last task tells (C30)."""
     skipped = {task.run_id for task in server.tasks(dag_id, task_id=LAST_TASK, states=("skipped",))}
     return [replace(run, was_skipped=run.state == "success" and run.run_id in skipped) for run in runs]
+
+
+def has_begun_work(server: AirflowServer, run: RunRecord) -> bool:
+    """Whether a task of an active run has begun that does the run's own work: one that is no wait, nor only joins them."""
+    if run.state == "queued":
+        return False
+    return any(
+        task.start is not None and task.state in _BEGUN
+        for task in server.tasks(run.dag_id, run.run_id)
+        if task.task_id != READY_TASK and not task.task_id.startswith((WAIT_PREFIX, GATE_PREFIX))
+    )
 
 
 def stranded_runs(server: AirflowServer, records: Iterable[RunRecord]) -> tuple[RunRecord, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
+from airflow_chronon.airflow_api.coverage import has_begun_work
 from airflow_chronon.airflow_api.errors import AirflowRefused, Conflict, LoginFailed, NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, DagRecord, Reprocess
@@ -26,6 +27,7 @@ from airflow_chronon.core.plan.actions import (
     Report,
     RetireStep,
     SetAside,
+    StopIdleRuns,
     StopRuns,
     Unpause,
     WritesRecord,
@@ -79,6 +81,7 @@ class _Applier:
             EndStranded: self.end_stranded,
             Replay: self.replay,
             Drain: self.drain,
+            StopIdleRuns: self.stop_idle_runs,
             StopRuns: self.stop_runs,
             Archive: self.archive,
             Delete: self.delete,
@@ -102,6 +105,13 @@ class _Applier:
         note = f"Stopped by {self.by}: the conf of this DAG is gone, and {action.why}."
         for run in self.server.runs(action.dag_id, states=ACTIVE_RUN_STATES):
             self.server.patch_run(action.dag_id, run.run_id, state="failed", note=noted(run, note))
+
+    def stop_idle_runs(self, action: StopIdleRuns) -> None:
+        """Each is looked at again: its work may have begun since."""
+        note = f"Stopped by {self.by}: the conf of this DAG is gone, and this run had begun no work."
+        for run in self.server.runs(action.dag_id, states=ACTIVE_RUN_STATES):
+            if not has_begun_work(self.server, run):
+                self.server.patch_run(action.dag_id, run.run_id, state="failed", note=noted(run, note))
 
     def archive(self, action: Archive) -> None:
         record, retirement = self._retiring(action.dag_id)

@@ -16,7 +16,7 @@ from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperato
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetables.fires import Fires
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
-from airflow_chronon.airflow_api.coverage import LAST_TASK
+from airflow_chronon.airflow_api.coverage import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
@@ -64,7 +64,7 @@ class _Tasks:
     def wire(self) -> None:
         waits = self._waits()
         first = self.modes[0]
-        ready = EmptyOperator(task_id="ready")
+        ready = EmptyOperator(task_id=READY_TASK)
         ends = []
         previous: Any = None
         for mode in self.modes:
@@ -91,7 +91,9 @@ class _Tasks:
         start: Any = work
         if self.gated:
             rule = _ANY_SUCCESS if len(entry) > 1 else "all_success"
-            start = GateSensor(task_id=f"gate.{mode.value}", mode=mode, schedule=self.plan.schedule, trigger_rule=rule)
+            start = GateSensor(
+                task_id=f"{GATE_PREFIX}{mode.value}", mode=mode, schedule=self.plan.schedule, trigger_rule=rule
+            )
             start >> work
         for task in entry:
             task >> start
@@ -124,7 +126,7 @@ class _Tasks:
         found = []
         for table, dependencies in sorted(tables.items()):
             sensor = PartitionSensor(
-                task_id=_task_id(f"wait.{table}"),
+                task_id=_task_id(f"{WAIT_PREFIX}{table}"),
                 table=table,
                 schedule=self.plan.schedule,
                 dependencies=dependencies,

@@ -102,6 +102,14 @@ class WaitForRuns:
 
 
 @dataclass(frozen=True)
+class StopIdleRuns:
+    """End the runs that have begun no work as failed, with a note: they may wait for data for days."""
+
+    dag_id: str
+    runs: int
+
+
+@dataclass(frozen=True)
 class StopRuns:
     """End the runs in progress as failed, with a note."""
 
@@ -157,7 +165,7 @@ class Report:
     conf: str = ""  #: the conf, DAG or branch that it is about
 
 
-RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Delete | Forget
+RetireStep: TypeAlias = Drain | StopIdleRuns | WaitForRuns | StopRuns | Wait | Archive | Delete | Forget
 WritesRecord: TypeAlias = Deploy | Restore | Record
 Action: TypeAlias = Keep | SetAside | WritesRecord | Unpause | EndStranded | Hold | RetireStep | Replay | Report
 

@@ -197,6 +197,7 @@ class _Planner:
                 dag=dag,
                 record=record,
                 active_runs=active,
+                idle_runs=airflow.idle_runs.get(dag_id, 0),
                 stops=own.on_retire is OnRetire.STOP or deployment.given_up,
                 confirmed=self.is_confirmed,
                 given_up=deployment.given_up,

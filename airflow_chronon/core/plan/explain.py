@@ -25,6 +25,7 @@ from airflow_chronon.core.plan.actions import (
     Report,
     Restore,
     SetAside,
+    StopIdleRuns,
     StopRuns,
     Unpause,
     Wait,
@@ -91,6 +92,8 @@ def _ending_line(action: Action) -> str:
             return f"retire    {dag_id}: {why}; it fires no more"
         case WaitForRuns(dag_id=dag_id, runs=runs):
             return f"wait      {dag_id}: {counted(runs, 'run')} in progress to finish first"
+        case StopIdleRuns(dag_id=dag_id, runs=runs):
+            return f"stop      {dag_id}: {counted(runs, 'run')} without any work begun, stopped"
         case StopRuns(dag_id=dag_id, runs=runs, why=why):
             return f"stop      {dag_id}: {counted(runs, 'run')} in progress, stopped: {why}"
         case Wait(dag_id=dag_id, what=what):

@@ -35,6 +35,7 @@ EVERY = (
     actions.Hold(("x", "y"), FAULT),
     actions.Report(actions.Severity.WARNING, FAULT, "x"),
     actions.EndStranded("x", ("backfill__1",)),
+    actions.StopIdleRuns("x", 2),
 )
 
 
