@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -199,3 +201,22 @@ def test_a_cleared_run_of_a_cancelled_backfill_is_named_and_replaced(lab: Lab, c
     assert answer.code == 0, answer
     assert set(states(cli("partitions", *span, "--format", "json")).values()) == {"landed"}
     assert [api.run(dag_id, run.run_id).state for run in failed] == ["failed", "failed"]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_airflows_own_command_makes_each_day_of_a_range_whatever_its_zone(lab: Lab, zone: str) -> None:
+    name = f"t.replay.{zone.rpartition('/')[2].lower()}__1"
+    dag_id = lab.deploy(unscheduled(name, "1d"))
+    lab.wait_for(dag_id)
+    days = [f"{CLOSED - timedelta(days=ago):%Y-%m-%d}" for ago in (4, 3, 2)]
+    environment = lab.airflow.server.environment | {"AIRFLOW__CORE__DEFAULT_TIMEZONE": zone}
+    for first, last in ((days[0], days[-1]), (days[1], days[1])):
+        wait_until(
+            lambda: all(each["completed_at"] for each in lab.airflow.api.backfills(dag_id)),
+            timeout=120,
+            why="no backfill is active",
+        )
+        command = ["backfill", "create", "--dag-id", dag_id, "--from-date", first, "--to-date", last]
+        command += ["--reprocess-behavior", "completed"]
+        subprocess.run([sys.executable, "-m", "airflow", *command], env=environment, check=True, timeout=120)
+    assert keys_of(lab, dag_id, "backfill") == sorted([*days, days[1]])
