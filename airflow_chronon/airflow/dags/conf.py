@@ -11,7 +11,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import table_asset
-from airflow_chronon.airflow.operators.arguments import task_arguments
+from airflow_chronon.airflow.operators.arguments import NO_WORK, task_arguments
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetables.fires import Fires
@@ -60,6 +60,8 @@ class _Tasks:
         self.modes = plan.schedule.all_modes
         texts = {of.schedule.text for of in plan.schedule.modes.values()}
         self.gated = len(texts) > 1  # one schedule for all modes: none can skip or lag behind
+        #: Of the tasks around the work: whoever is told of failures is told of theirs.
+        self.around = task_arguments(plan.settings.task_defaults, leave_out=NO_WORK)
 
     def wire(self) -> None:
         waits = self._waits()
@@ -80,7 +82,9 @@ class _Tasks:
                 previous = jobs[-1]
             ends += jobs
         assets = {mode: self._asset(mode) for mode in self.modes}
-        landed = LandedOperator(task_id=LAST_TASK, plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0)
+        landed = LandedOperator(
+            task_id=LAST_TASK, plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0, **self.around
+        )
         for job in ends:
             job >> landed
 
@@ -92,7 +96,11 @@ class _Tasks:
         if self.gated:
             rule = _ANY_SUCCESS if len(entry) > 1 else "all_success"
             start = GateSensor(
-                task_id=f"{GATE_PREFIX}{mode.value}", mode=mode, schedule=self.plan.schedule, trigger_rule=rule
+                task_id=f"{GATE_PREFIX}{mode.value}",
+                mode=mode,
+                schedule=self.plan.schedule,
+                trigger_rule=rule,
+                **self.around,
             )
             start >> work
         for task in entry:
@@ -133,6 +141,7 @@ class _Tasks:
                 catalog=self._catalog(table),
                 settings=self.plan.settings.sensor,
                 writers=self.plan.writers.get(table, ()),
+                **self.around,
             )
             found.append((sensor, frozenset(dependencies)))
         return found
