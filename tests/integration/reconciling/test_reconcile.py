@@ -81,6 +81,34 @@ def test_a_run_that_only_waits_for_data_is_ended_when_its_conf_goes(deploy: Call
     assert archived["state"] == "failed" and "this run had begun no work" in str(archived["note"])
 
 
+def test_a_mistake_in_the_settings_stops_nothing_and_every_page_says_so(
+    deploy: Callable[[str], Deployment],
+) -> None:  # C23
+    here = deploy("typo")
+    dag_id = "typo--staging_query.t.typed__1"
+
+    def page() -> str:
+        return str(here.airflow.api.request("GET", f"/dags/{dag_id}/details")["doc_md"])
+
+    def is_off() -> bool:
+        dag = here.airflow.api.dag(dag_id)
+        return dag is None or dag["is_stale"] or "off" in [tag["name"] for tag in dag["tags"]]
+
+    here.write("t.typed__1")
+    here.wait_for(dag_id)
+    assert here.reconcile().returncode == 0
+    here.write("t.typed__1", settings={"cachup": True})
+    wait_until(lambda: "the last good settings hold on" in page(), timeout=120, why="its page tells of the mistake")
+    assert "cachup" in page() and not is_off()
+    done = here.reconcile()
+    assert done.returncode == 1 and "the last good settings hold on" in done.stdout and not here.retiring()
+    run = here.trigger_and_wait_until_it_works(dag_id)
+    wait_until(lambda: here.airflow.api.run(dag_id, run.run_id).state == "success", timeout=240, why="its run ends")
+    here.write("t.typed__1", schedule="0 0 31 2 *")
+    wait_until(lambda: "is rejected" in page(), timeout=120, why="its page tells that the conf is rejected")
+    assert "0 0 31 2 *" in page() and is_off()
+
+
 def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_again(
     deploy: Callable[[str], Deployment],
 ) -> None:  # C22 to C24
