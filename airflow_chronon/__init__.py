@@ -1,3 +1,3 @@
-"""An Airflow provider that runs compiled Chronon confs: one DAG per conf version, runs on partition grids."""
+"""An Airflow provider for compiled Chronon confs (one DAG per version, runs on partition grids) and for scheduled jobs."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""The tree that people drop, on disk: confs, job files, settings."""
+"""A conf root on disk: the folder that holds compiled confs, job files and the settings."""

@@ -1,1 +1,4 @@
-"""The pure core: no Airflow, no disk, no clock. Instants come in as arguments."""
+"""The pure core: what confs, jobs, schedules, waits, settings and plans mean.
+
+No Airflow, disk, network, process or clock in here: instants come in as arguments.
+"""

@@ -1,1 +1,1 @@
-"""Runners: who does the work of a run. No Airflow here."""
+"""Runners: who does the work of a run, the embedded engine or a command. No Airflow here."""

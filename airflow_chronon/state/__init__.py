@@ -1,1 +1,1 @@
-"""The state folder: what a deployment remembers between two reconciles."""
+"""The state folder: what a deployment remembers from one reconcile to the next."""

@@ -90,7 +90,7 @@ def format_predecessors(predecessors: tuple[Writer, ...]) -> str:
 class WriteOrderTrigger(BaseTrigger):
     """Fires when nobody is ahead any more. The task then looks once more itself."""
 
-    def __init__(self, *, order: dict[str, Any], poll_seconds: int = POLL_SECONDS) -> None:
+    def __init__(self, *, order: dict[str, Any], poll_seconds: int = POLL_SECONDS, **_later: Any) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.order, self.poll_seconds = order, poll_seconds
 

@@ -1,1 +1,1 @@
-"""Instants and crons."""
+"""Instants, half-open windows of time, and crons."""

@@ -1,1 +1,1 @@
-"""Job files: from documents to plans."""
+"""Job files: from documents to plans, and back into files."""

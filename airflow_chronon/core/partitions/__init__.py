@@ -1,1 +1,1 @@
-"""Partition grids, and how their partitions are written and read."""
+"""Partition grids, how their partitions are named, and how people may type them."""

@@ -1,1 +1,1 @@
-"""Runs: what they are asked for, what they got, what became of each partition."""
+"""Runs in Airflow: what became of each partition, who writes first, what a replay consists of."""

@@ -1,1 +1,1 @@
-"""Schedules: which runs there are, and what was missed."""
+"""Schedules of confs and jobs: which runs there are, what each is for, and what was missed."""

@@ -1,11 +1,13 @@
 """Schedules as JSON and back: what travels inside serialised DAGs and triggers.
 
-Short keys, plain values, fixed order: an unchanged conf must serialise byte for byte the same.
+Short keys, plain values, fixed order: an unchanged conf must serialise byte for byte the same. Airflow's database holds such JSON
+over upgrades: what is missing is read with its default, and what is not known is passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
@@ -33,8 +35,9 @@ def schedule_to_json(schedule: PartitionedSchedule) -> Json:
 
 def schedule_from_json(data: Mapping[str, Any]) -> PartitionedSchedule:
     """Build a schedule from its JSON; equal data gives one shared object, since Airflow asks at every parse."""
-    modes = tuple((mode, text, newest) for mode, (text, newest) in data["modes"].items())
-    return _schedule(tuple(data["spec"]), modes, tuple(data["replay"]), tuple(data["catch_up"]))
+    modes = tuple((mode, text, bool(newest)) for mode, (text, newest, *_) in data.get("modes", {}).items())
+    replay = tuple(data.get("replay", ())) or tuple(mode for mode, *_ in modes)
+    return _schedule(tuple(data["spec"]), modes, replay, _known(data.get("catch_up", ()), CatchUp))
 
 
 @lru_cache(maxsize=8192)
@@ -63,9 +66,9 @@ def job_schedule_to_json(schedule: IntervalSchedule) -> Json:
 
 def job_schedule_from_json(data: Mapping[str, Any]) -> IntervalSchedule:
     """Build a job's schedule from its JSON; equal data gives one shared object."""
-    return _job_schedule(
-        data["cron"], tuple(data["catch_up"]), tuple(data["window"]), data["enabled"], data["active_since"]
-    )
+    catch_up, (offset, lookback, *_) = _known(data.get("catch_up", ()), CatchUp), data.get("window", (0, None))
+    is_on, active_since = data.get("enabled", True), data.get("active_since")
+    return _job_schedule(data["cron"], catch_up, (offset, lookback), is_on, active_since)
 
 
 @lru_cache(maxsize=8192)
@@ -89,6 +92,11 @@ def any_schedule_from_json(data: Mapping[str, Any] | None) -> PartitionedSchedul
     return job_schedule_from_json(data) if "cron" in data else schedule_from_json(data)
 
 
+def _known(values: Iterable[Any], kind: type[Any]) -> tuple[Any, ...]:
+    """The values that this version knows: a later one may have written more behind them, an earlier one fewer."""
+    return tuple(values)[: len(fields(kind))]
+
+
 def _catch_up_to_json(catch_up: CatchUp) -> list[Any]:
     return [catch_up.enabled, catch_up.max_runs, catch_up.skip_to, catch_up.start, catch_up.end]
 
@@ -98,5 +106,5 @@ def spec_to_json(spec: PartitionSpec) -> list[Any]:
 
 
 def spec_from_json(data: Any) -> PartitionSpec:
-    interval, offset, pattern, column = data
+    interval, offset, pattern, column, *_ = data
     return PartitionSpec(PartitionGrid(interval, offset), partition_format(pattern), column)

@@ -1,1 +1,1 @@
-"""What a run waits for, and how it is told whether it is there."""
+"""What a run waits for, and whether it is there."""
