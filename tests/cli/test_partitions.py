@@ -10,7 +10,10 @@ import pytest
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import BackfillRecord, TaskRecord
 from airflow_chronon.core.calendar.instants import HOUR
+from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.deployment import DEFAULT_BUNDLE
+from airflow_chronon.state.folder import open_state
 from tests.support.command_line import Command
 from tests.support.confs import staging_query
 from tests.support.hourly_conf import CONF, DAG, SPEC, Place, airflow, labels, place, run
@@ -168,3 +171,17 @@ def test_a_queued_run_of_an_active_backfill_is_queued(place: Place, command: Com
     airflow.backfill_records = [cancelled, BackfillRecord(2, DAG, start, start, is_paused=True)]
     answer = command("partitions", CONF, "--root", place.root, "--start-ds", label, "--format", "json")
     assert [row["state"] for row in answer.json["partitions"]] == ["queued"]
+
+
+@pytest.mark.parametrize("name", ["partitions", "backfill"])
+def test_the_last_good_settings_hold_on_while_the_file_has_a_mistake(
+    place: Place, command: Command, airflow: FakeAirflow, name: str
+) -> None:  # C23
+    arguments = (name, CONF, "--root", place.root, "--start-ds", labels(2, 2)[0])
+    (place.root / "chronon.yaml").write_text("cachup: true\n")
+    assert command(*arguments).code == 2  # none were ever good
+    state = open_state(str(place.root / "chronon_state"), deployment=Deployment("main", DEFAULT_BUNDLE))
+    state.keep_settings("")
+    answer = command(*arguments)
+    assert answer.code == 0 and labels(2, 2)[0] in answer.out
+    assert "chronon.yaml line 1, cachup" in answer.err and "the last good settings hold on" in answer.err

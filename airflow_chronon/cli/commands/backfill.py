@@ -65,6 +65,7 @@ def backfill(options: argparse.Namespace) -> int:
     replays = tuple(kept for each in upstream if (kept := _not_under_way(each, server, now)).starts)
     lacking = () if options.with_upstream else replays
     replays = (*(replays if options.with_upstream else ()), *((Replay(plan, starts),) if starts else ()))
+    target.report_problems()
     show(options, text=lambda: _text(replays, asked, selection, len(meant) - len(starts)))
     for each in lacking if starts else ():
         print(_lacks(each), file=sys.stderr)
