@@ -20,8 +20,8 @@ from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
 from airflow_chronon.core.describe.description import Neighbours
 from airflow_chronon.core.describe.page import off_page, plan_page
-from airflow_chronon.core.plan.activation import is_active, seen_plan
-from airflow_chronon.core.plan.manifest import plan_of_manifest
+from airflow_chronon.core.records.history import is_active, seen_plan
+from airflow_chronon.core.records.manifest import plan_of_manifest
 from airflow_chronon.deployment import Deployment
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import Records
@@ -95,7 +95,7 @@ def _all_dags(
 def _built(
     found: Deployment, root: ConfRoot, plans: list[Plan], picked: _Picked, bad: list[RejectedConf]
 ) -> Iterator[DAG]:
-    """The DAGs of the good confs and jobs; a job's schedule is as the reconciler's journal knows it (H14)."""
+    """The DAGs of the good confs and jobs; a job's schedule is as its record knows it (H14)."""
     from airflow_chronon.airflow.dags.plans import build_dag
 
     neighbours = Neighbours.of(plans) if picked.pages else None
@@ -138,8 +138,7 @@ def _kept(
     """
     if picked.wanted in good or not root.is_branch_known:
         return
-    from airflow_chronon.airflow.dags.plans import build_dag
-    from airflow_chronon.airflow.timetables.fires import Fires
+    from airflow_chronon.airflow.dags.plans import Fires, build_dag
 
     try:
         state = found.open_state(root)

@@ -31,10 +31,9 @@ class Deployment:
     conf_root: Path
     branch: str | None  #: where ``chronon.yaml`` names none; None: its default branch
     bundle: str  #: Airflow's DAG bundle that the loader file is in
-    state_root: str  #: where copies, journal and archive of all branches are kept: a path or an fsspec URL
-    orphaned_files: (
-        Path  #: a folder of this machine for the files of confs that are gone, while their last jobs need them
-    )
+    state_root: str  #: where the records and archives of all branches are kept: a path or an fsspec URL
+    #: A folder of this machine for the files of confs that are gone, while their last jobs need them.
+    orphaned_files: Path
     environ: Mapping[str, str] = field(repr=False)
 
     def read_root(self) -> ConfRoot:
@@ -50,7 +49,7 @@ class Deployment:
         return settings.branch or self.branch or settings.default_branch, settings.default_branch
 
     def with_branch(self, root: ConfRoot) -> ConfRoot:
-        """The root with its branch, as far as it can be told: a missing or unreadable one must not act for another (C24).
+        """The root with its branch, as far as it is known: a missing or unreadable one must not act for another (C24).
 
         A root that cannot name it belongs to the one branch that the state folder knows of this bundle, or to the default
         branch before the first reconcile. With several it stays unknown, and that is one of its problems.
@@ -65,7 +64,7 @@ class Deployment:
             settings = root.settings.model_copy(update={"branch": next(iter(branches), None)})
             return replace(root, settings=settings, is_branch_known=True)
         problem = (
-            f"it cannot be told which branch {root.path} belongs to: {', '.join(sorted(branches))} are deployed here"
+            f"it is not known which branch {root.path} belongs to: {', '.join(sorted(branches))} are deployed here"
         )
         remedy = "mend it, or name the branch by [chronon] branch"
         return replace(root, problems=(*root.problems, Fault("C24", "branch", problem, remedy)))

@@ -216,7 +216,7 @@ def get_job(
     Raises :class:`airflow_chronon.errors.ChrononError` when there is no such job, or its file is bad.
     """
     if not isinstance(name, str) or not isinstance(root, str | Path | None) or not name.isprintable():
-        problem = f"get_job({name!r}, root={root!r}) names no job"
+        problem = f"get_job({name!r}, root={root!r}) does not name a job"
         raise ChrononError(Fault("H19", "", problem, 'write get_job("team.name")'))
     given = os.environ if environ is None else environ
     found = find_deployment(environ=given, conf_root=root).read_root()

@@ -29,7 +29,7 @@ _INSTANT = re.compile(
 
 
 class WindowError(ValueError):
-    """The window's variables contradict each other, or one of them is no instant."""
+    """The window's variables contradict each other, or one of them is not an instant."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def current_window(environ: Mapping[str, str] | None = None) -> Window | None:
     front. Instants are ISO-8601 as the scheduler or as people write them: with ``Z`` or an offset, with or without a
     fraction; without an offset they are UTC. A missing logical date is the start.
 
-    Raises :class:`WindowError` when one end is missing, when the end is not after the start, and for what is no instant.
+    Raises :class:`WindowError` when one end is missing, when the end is not after the start, and for what is not an instant.
     """
     given = os.environ if environ is None else environ
     start, end, logical_date = (_find(given, name) for name in ("START_TIME", "END_TIME", "LOGICAL_DATE"))
@@ -80,4 +80,4 @@ def _instant(text: str, *, variable: str) -> datetime:
             return datetime.fromisoformat(f"{match['date']}T{time}.{fraction}{offset}").astimezone(UTC)
         except (ValueError, OverflowError):
             pass
-    raise WindowError(f"{variable} is {text!r}, which is no instant such as 2026-06-01T10:00:00Z")
+    raise WindowError(f"{variable} is {text!r}, which is not an instant such as 2026-06-01T10:00:00Z")

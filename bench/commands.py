@@ -154,7 +154,7 @@ def measure(folder: Path, count: int) -> None:
         while True:
             done, cost = bench.reconciled()
             total, rounds = Cost(total.seconds + cost.seconds, total.calls + cost.calls), rounds + 1
-            if done.plan.is_settled:
+            if done.plan.is_up_to_date:
                 break
             time.sleep(3)
         print(

@@ -24,8 +24,8 @@ from local_airflow import USER, LocalAirflow
 
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.plan import facts
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.state.folder import open_state
 from tests.support.integration.airflow_client import AirflowClient, wait_until
 

@@ -205,7 +205,7 @@ class Demo:
             self._landed_at = time.monotonic()
             for key in self._expected.rejected:
                 if self._told.setdefault(key, "rejected") == "rejected":
-                    self._told[key] = "rejected, told"
+                    self._told[key] = "rejected, reported"
                     telling.print(
                         f"{key} is rejected: its import error in Airflow says why", style="yellow", markup=False
                     )
@@ -225,7 +225,7 @@ class Demo:
             raise DemoFailed("Airflow could not load every DAG: " + "; ".join(errors))
         if time.monotonic() > deadline:
             late = "; ".join(f"{progress_line(item)}, missing {', '.join(item.missing)}" for item in progress)
-            raise DemoFailed(f"not everything landed in time: {late or 'Airflow told nothing'}")
+            raise DemoFailed(f"not everything landed in time: {late or 'Airflow said nothing'}")
 
     @contextlib.contextmanager
     def _display(self) -> Iterator[Live | None]:

@@ -1,4 +1,4 @@
-"""What the demo expects to land, what has landed, and how a person is told."""
+"""What the demo expects to land, what has landed, and how a person sees it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Progress:
     expected: Expected
     table: str  #: full name; empty until Airflow knows the DAG
     landed: tuple[str, ...]  #: of the expected labels
-    waits: str  #: in words; empty when nothing is being waited for
+    waits: str  #: as a sentence; empty when nothing is being waited for
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ def _sentence(log: Sequence[Mapping[str, Any]]) -> str:
             return str(details[0].get("exc_value") or details[0].get("exc_type"))
         if event.get("level") in ("error", "critical"):
             return str(event["event"])
-    return "its log names no error"
+    return "its log does not name an error"
 
 
 def _without_frames(trace: str) -> str:

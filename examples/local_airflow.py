@@ -38,7 +38,7 @@ from sessions import (
 HOST = "127.0.0.1"
 USER = "admin"
 CONNECTION = "AIRFLOW_CONN_CHRONON_AIRFLOW"
-#: Marks every process of a home, so that those of a killed predecessor can be told from anyone else's.
+#: Marks every process of a home, so that those of a killed predecessor can be known from anyone else's.
 MARK = "LOCAL_AIRFLOW_HOME"
 
 

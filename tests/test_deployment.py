@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from airflow_chronon.core.plan.facts import Deployment as Owner
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.deployment import Deployment, find_deployment
 from airflow_chronon.errors import ChrononError
 from airflow_chronon.state.folder import open_state

@@ -53,7 +53,7 @@ def text_of(job: Job) -> str:
 class TestWrongTypes:
     @pytest.mark.parametrize("name", [None, 5, b"x", [], "etl.j\0", "etl.\ud800"])
     def test_a_name_that_is_none(self, root: Path, name: Any) -> None:
-        with pytest.raises(ChrononError, match="names no job"):
+        with pytest.raises(ChrononError, match="does not name a job"):
             get_job(name, root=root)
 
     @pytest.mark.parametrize("name", ["", "A=B"])
@@ -98,7 +98,7 @@ class TestFinding:
         with pytest.raises(ChrononError, match=r"no conf is called 'ingests'.*[Dd]id you mean"):
             job_of(root, "ingests")
 
-    def test_a_name_of_two_teams_must_be_told_apart(self, root: Path) -> None:
+    def test_a_name_of_two_teams_must_be_distinguished(self, root: Path) -> None:
         write(root, "web", "ingest", TEXT)
         with pytest.raises(ChrononError, match=r"job/etl\.ingest and of job/web\.ingest"):
             job_of(root)
@@ -110,7 +110,7 @@ class TestFinding:
             job_of(root, "bad")
         assert job_of(root).key == "job/etl.ingest"  # one bad file never touches another
 
-    def test_a_missing_root_is_told(self, tmp_path: Path) -> None:
+    def test_a_missing_root_is_reported(self, tmp_path: Path) -> None:
         with pytest.raises(ChrononError, match="there is no conf root"):
             job_of(tmp_path / "nowhere")
 
@@ -266,7 +266,7 @@ class TestScheduling:
             job.schedule("@hourly")
         assert text_of(job) == merging
 
-    def test_a_file_that_is_gone_is_told(self, root: Path) -> None:
+    def test_a_file_that_is_gone_is_reported(self, root: Path) -> None:
         job = job_of(root)
         job.path.unlink()
         with pytest.raises(ChrononError, match="cannot be read"):
@@ -300,6 +300,6 @@ class TestRunning:
         with pytest.raises(ChrononError, match=r"[Gg]ive both ends"):
             job_of(root).run(start_time="2026-06-02")
 
-    def test_without_an_airflow_it_is_told_how_to_name_one(self, root: Path) -> None:
+    def test_without_an_airflow_it_says_how_to_name_one(self, root: Path) -> None:
         with pytest.raises(ChrononError, match="nobody said where Airflow is"):
             job_of(root).run()

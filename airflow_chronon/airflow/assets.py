@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult
 
-from airflow_chronon.core.confs.outputs import asset_uri
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET
+from airflow_chronon.core.confs.conf import asset_uri
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def sanitize_uri(uri: SplitResult) -> SplitResult:
     """Check a ``chronon://namespace/table`` URI. Raises ValueError for another shape."""
     if not uri.netloc or uri.path.strip("/").count("/") or not uri.path.strip("/"):
-        raise ValueError(f"{uri.geturl()!r} is no asset of a Chronon table: write chronon://namespace/table")
+        raise ValueError(f"{uri.geturl()!r} is not an asset of a Chronon table: write chronon://namespace/table")
     return uri
 
 

@@ -1,4 +1,4 @@
-"""The real Airflow behind :class:`AirflowServer`."""
+"""The client of Airflow's REST API: the real :class:`AirflowServer`."""
 
 from __future__ import annotations
 

@@ -118,10 +118,10 @@ class Ticket:
 def predecessors_of(
     ticket: Ticket, server: AirflowServer, schedule: PartitionedSchedule, *, now: Instant
 ) -> tuple[Writer, ...] | None:
-    """Who must finish before this task may write (C28); None when Airflow does not show the task itself yet.
+    """The writers that must finish before this task may write (C28); None when Airflow does not list the task itself yet.
 
     All starts are those that Airflow keeps, the task's own too: a task's own clock reads later, by as long as it took
-    to tell Airflow, and two tasks could then each see the other ahead. One call when the task is first, and one more
+    to tell Airflow, and two tasks could then each see the other as its predecessor. One call when the task is first, and one more
     for each that began earlier.
     """
     begun = [

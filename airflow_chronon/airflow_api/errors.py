@@ -10,7 +10,7 @@ class AirflowError(ChrononError):
 
 
 class AirflowUnreachable(AirflowError):
-    """Nothing answers, or what answers is no Airflow, or it goes on failing (5xx)."""
+    """Nothing answers, or what answers is not Airflow, or it goes on failing (5xx)."""
 
     def __init__(self, url: str, problem: str, remedy: str = "is the api-server up, and is the address right?") -> None:
         super().__init__(Fault("connection", "", f"Airflow at {url} {problem}", remedy))

@@ -56,7 +56,7 @@ def login_of_parts(
     more = extra or {}
     address = (host or "").strip()
     if not address:
-        raise _misconfigured("its connection names no host", "give the host of Airflow's api-server")
+        raise _misconfigured("its connection does not name a host", "give the host of Airflow's api-server")
     if "://" not in address:
         address = f"{more.get('scheme') or 'http'}://{address}"
     try:

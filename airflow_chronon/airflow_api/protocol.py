@@ -1,4 +1,4 @@
-"""The one protocol behind everything that talks to Airflow."""
+"""The protocol of an Airflow: what the REST client does, and the fake of tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 
 @runtime_checkable
 class AirflowServer(Protocol):
-    """Every call blocks on I/O. Lists are complete: pages are fetched until there are no more.
+    """What this package asks of an Airflow.
+
+    Every call blocks on I/O. Lists are complete: pages are fetched until there are no more.
 
     Raises :class:`airflow_chronon.airflow_api.errors.AirflowRefused` (or its subclasses ``NotThere``, ``Conflict``,
     ``NoRights``) when Airflow says no, and ``AirflowUnreachable`` when it does not answer.

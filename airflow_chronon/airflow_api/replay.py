@@ -13,7 +13,7 @@ from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillReque
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_fault, contract_key
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_fault, contract_key
 from airflow_chronon.core.runs.backfill import Replay
 from airflow_chronon.core.runs.states import WHY_STRANDED
 from airflow_chronon.core.schedules.ranges import LabelRange

@@ -15,9 +15,9 @@ from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, Ta
 from airflow_chronon.core.waits.catalog import ExpressionValue
 from airflow_chronon.errors import CatalogError, ChrononError, Fault
 from airflow_chronon.extras import optional
-from airflow_chronon.storage.files import LocalStorage, StorageError, StoredFile, open_storage
+from airflow_chronon.storage.files import LocalStorage, StoredFile
 from airflow_chronon.storage.layout import is_data_file, listing_of
-from airflow_chronon.storage.tables import Tables, catalog_error
+from airflow_chronon.storage.tables import Tables, open_tables
 
 _READERS = 8  # footers are read side by side: in an object store each is a round trip
 
@@ -42,10 +42,7 @@ class FilesystemCatalog:
     def tables(self) -> Tables:
         """The opened root; opened on first use, so that building a catalog touches nothing."""
         if self._opened is None:
-            try:
-                self._opened = Tables(open_storage(self.root, options=self.storage_options))
-            except StorageError as error:
-                raise catalog_error(error) from error
+            self._opened = open_tables(self.root, options=self.storage_options)
         return self._opened
 
     def list_partitions(self, table: str) -> TableListing:

@@ -1,4 +1,4 @@
-"""What ``partitions`` and ``backfill`` are asked about: partitions of a conf, or intervals of a job."""
+"""The range that ``partitions`` and ``backfill`` work on: partitions of a conf, or intervals of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has landed, as the catalogs of a conf root tell."""
+"""The landed partitions of tables, read from the catalogs of a conf root."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from airflow_chronon.cli.output import FINDINGS, GOOD
 from airflow_chronon.core.runs.backfill import Replay
 
 POLL_SECONDS = 3.0  #: seconds between two polls of Airflow
-_ENDED = ("success", "failed")
 
 
 @contextmanager

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_chronon.cli.root import open_root
 from airflow_chronon.cli.state import deployment_of
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.conf_root.selection import select, select_plan
 from airflow_chronon.core.confs.plan import Plan, Verdict
+from airflow_chronon.deployment import find_deployment
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Target:
         """What is wrong with the root itself, on stderr."""
         for problem in self.root.problems:
             print(problem, file=sys.stderr)
+
+
+def open_root(path: str | None) -> ConfRoot:
+    """The conf root that is named, here or in Airflow's environment, with the branch that Airflow's environment names."""
+    return find_deployment(environ=os.environ, conf_root=path).read_root()
 
 
 def open_target(options: argparse.Namespace) -> Target:

@@ -1,1 +1,1 @@
-"""A conf root on disk: the folder that holds compiled confs, job files and the settings."""
+"""The conf root on disk: compiled confs, job files and settings, as people put them there."""

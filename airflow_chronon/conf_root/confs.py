@@ -17,7 +17,7 @@ from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.settings.model import Environment
 from airflow_chronon.errors import Fault, Rejected
 
-MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are no confs; the largest real ones are below 1 MB
+MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are not confs; the largest real ones are below 1 MB
 
 _NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*")
 _FOLDERS = {

@@ -44,5 +44,5 @@ def _is_name_of_file(name: str) -> bool:
 def no_folder(path: Path) -> Fault:
     """A name that is there and leads to no folder: a mount or a checkout that is gone for a moment, perhaps (C23)."""
     is_link = path.is_symlink()
-    problem = f"{path} is a link that leads nowhere" if is_link else f"{path} is no folder"
+    problem = f"{path} is a link that leads nowhere" if is_link else f"{path} is not a folder"
     return Fault("input", "", problem, "mend the link, or remove it" if is_link else "put a folder there, or remove it")

@@ -32,7 +32,7 @@ def read_jobs(root: Path, *, environ: Mapping[str, str], problems: list[Fault]) 
         team, name = ".".join(inside[:-1]), path.stem
         try:
             if len(inside) != 2:
-                problem, remedy = f"{shown} is no place of a job", f"move it to {JOBS}/<team>/{path.name}"
+                problem, remedy = f"{shown} is not a place for a job", f"move it to {JOBS}/<team>/{path.name}"
                 raise Rejected([Fault("input", "", problem, remedy)], conf=job_key(team, name))
             jobs.append(read_job_file(path, shown=shown, environ=environ))
         except Rejected as error:

@@ -28,7 +28,7 @@ def revision_of(root: ConfRoot, revision: str, *, left_out: list[Fault]) -> Iter
     if not place.is_dir():
         raise _fault(f"there is no conf root {root.path}", "name a folder of a git checkout with --root")
     if revision.startswith("-"):
-        raise _fault(f"{revision!r} is no revision", "name a commit, a tag or a branch")
+        raise _fault(f"{revision!r} is not a revision", "name a commit, a tag or a branch")
     prefix = _git(place, "rev-parse", "--show-prefix").decode().strip()
     _git(place, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", about=revision)
     archive = _git(place, "archive", "--format=tar", revision, ".", about=revision)

@@ -20,13 +20,13 @@ from airflow_chronon.conf_root.settings import (
 )
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.plan import RejectedConf, Verdict
-from airflow_chronon.core.confs.resolve import ConfPlan, resolve
+from airflow_chronon.core.confs.resolve import resolve
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.jobs.idle_overrides import idle_overrides
-from airflow_chronon.core.jobs.resolve import JobPlan, resolve_jobs
+from airflow_chronon.core.jobs.resolve import resolve_jobs
 from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
-from airflow_chronon.core.plan.manifest import family_of
+from airflow_chronon.core.records.manifest import family_of
 from airflow_chronon.core.settings.backends import backend_problems, runner_problems
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault, Rejected
@@ -39,7 +39,7 @@ _HOLD_ON = Fault("C23", SETTINGS_FILE, "the last good settings hold on, and noth
 
 @dataclass(frozen=True)
 class ConfRoot:
-    """What was found under one root, before anything is judged."""
+    """Everything that was read from one conf root: settings, confs, jobs, and what is wrong with them."""
 
     path: Path
     settings: Settings
@@ -237,13 +237,11 @@ def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], probl
 
 def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Verdict:
     """Reject a conf or job whose own settings name a catalog or runner that cannot be built."""
-    if isinstance(verdict, ConfPlan) and "airflow" in (verdict.conf.meta.custom_json or ""):
-        problems, file = backend_problems(verdict.settings, environ), verdict.conf.file
-    elif isinstance(verdict, JobPlan):
-        problems, file = runner_problems(verdict.settings, environ), verdict.file
-    else:
+    plan = verdict.plan
+    if plan is None or not plan.may_name_backends:
         return verdict
-    return RejectedConf(key, file, tuple(problem.fault() for problem in problems)) if problems else verdict
+    problems = (backend_problems if plan.has_partitions else runner_problems)(plan.settings, environ)
+    return RejectedConf(key, plan.file, tuple(problem.fault() for problem in problems)) if problems else verdict
 
 
 def _nothing_found(root: Path) -> Fault:

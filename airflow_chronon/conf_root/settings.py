@@ -45,7 +45,7 @@ def parse_settings(text: str, *, environ: Mapping[str, str]) -> Settings:
 
 
 def branch_settings(root: Path, *, environ: Mapping[str, str]) -> Settings | None:
-    """The branches that a bad settings file names, the defaults beside them; None when it cannot be told."""
+    """The branches that a bad settings file names, the defaults beside them; None when it cannot be read."""
     try:
         text = read_bytes(root / SETTINGS_FILE, limit=MAX_SETTINGS_BYTES, kind="settings file").decode(errors="replace")
     except (OSError, Rejected):

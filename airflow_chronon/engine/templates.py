@@ -104,7 +104,7 @@ class _Rendering:
 
     def _max_date(self, arguments: Mapping[str, str], shown: str) -> str:
         if not arguments.get("table"):
-            raise _illegal(f"{shown} names no table", "write {{ max_date(table=db.name) }}")
+            raise _illegal(f"{shown} does not name a table", "write {{ max_date(table=db.name) }}")
         newest = self.max_dates(arguments["table"])
         if newest is None:
             raise _illegal(

@@ -33,8 +33,8 @@ from airflow_chronon.core.plan.actions import (
     WritesRecord,
 )
 from airflow_chronon.core.plan.facts import Deployment, KnownDag
-from airflow_chronon.core.plan.pending import WHY_PENDING
-from airflow_chronon.core.plan.record import DeploymentRecord, Retirement
+from airflow_chronon.core.records.pending import WHY_PENDING
+from airflow_chronon.core.records.record import DeploymentRecord, Retirement
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.archive import history_of, is_archived, write_history
 from airflow_chronon.reconcile.gather import broken_dags
@@ -51,7 +51,7 @@ class LeftForNextTime(ChrononError):
 
 
 class Unforeseen(ChrononError):
-    """A step raised what no step should."""
+    """A step failed with an exception that nobody foresaw."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import RunRecord, TaskRecord
 from airflow_chronon.core.calendar.instants import Instant, iso, to_datetime
-from airflow_chronon.core.plan.record import DeploymentRecord, Retirement
+from airflow_chronon.core.records.record import DeploymentRecord, Retirement
 from airflow_chronon.state.folder import StateFolder
 
 Json = dict[str, Any]

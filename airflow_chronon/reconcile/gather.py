@@ -13,8 +13,8 @@ from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, DagRecord, Ru
 from airflow_chronon.airflow_api.replay import kept_grid
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.facts import (
     CHRONON_TAG,
     AirflowFacts,
@@ -26,8 +26,8 @@ from airflow_chronon.core.plan.facts import (
     TreeFacts,
     TreeState,
 )
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.plan.needs import needs_of
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError
@@ -118,17 +118,17 @@ def _stranded(place: Place, dags: Mapping[str, KnownDag]) -> dict[str, tuple[str
 
 
 def _past_runs(
-    server: AirflowServer, plans: Iterable[GoodPlan], problems: dict[str, Fault], *, now: Instant
+    server: AirflowServer, plans: Iterable[Plan], problems: dict[str, Fault], *, now: Instant
 ) -> dict[str, tuple[KnownRun, ...]]:
     """The runs of DAGs with pending backfills; ``problems`` gets what is wrong with those of one."""
     found: dict[str, tuple[KnownRun, ...]] = {}
     for plan in plans:
-        if plan.intervals is None:
+        if plan.schedule is None:
             continue
         with suppress(NotThere):  # deleted since it was listed
             runs = server.runs(plan.dag_id)
             try:
-                found[plan.dag_id] = tuple(known_runs(runs, plan.intervals, now=now))
+                found[plan.dag_id] = tuple(known_runs(runs, plan.schedule, now=now))
             except Exception as error:  # what nobody foresaw in the runs of one DAG must not cost the others
                 problem = f"its runs cannot be read: {type(error).__name__}: {error}"
                 problems[plan.dag_id] = Fault("input", "", problem, "report this with the runs")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.extras import optional
 from airflow_chronon.sql.spark import TableName
-from airflow_chronon.storage.files import LocalStorage
-from airflow_chronon.storage.tables import Tables
+from airflow_chronon.storage.tables import local_tables
 
 if TYPE_CHECKING:
     import duckdb
@@ -78,7 +77,7 @@ def tried_by_name(work: Callable[[bool], _Result]) -> _Result:
 
 def data_files(root: Path, table: str) -> list[str]:
     """The data files of a table below a root, relative to its folder. Raises :class:`UnknownTable` when it has none."""
-    found = Tables(LocalStorage(root)).data_files(table)
+    found = local_tables(root).data_files(table)
     if not found:
         problem = f"the table {table} {'is not there' if found is None else 'has no data files'}"
         remedy = f"let its producer write it to {root / table}, or correct the name"
@@ -110,7 +109,7 @@ class ParquetViews:
         folders = [str(table)]
         if table.schema.count(".") == 1:
             folders.append(f"{table.schema.partition('.')[2]}.{table.name}")  # spark_catalog.db.table is db.table
-        there = Tables(LocalStorage(self.root))
+        there = local_tables(self.root)
         folder = next((folder for folder in folders if there.paths(folder) is not None), folders[0])
         return [f"{self.root / folder}/{path}" for path in sorted(data_files(self.root, folder), reverse=True)]
 

@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.errors import Fault
-from airflow_chronon.state.files import StateError, StateFiles, open_state_files
+from airflow_chronon.state.files import StateError, open_state_files
+from airflow_chronon.storage.files import Storage
 
 Json = dict[str, Any]
 _Read = TypeVar("_Read")
@@ -37,7 +38,7 @@ class Records:
 class StateFolder:
     """The state of one deployment. Everything is idempotent, and each file is whole or absent."""
 
-    files: StateFiles
+    files: Storage
     prefix: str = ""  #: ``bundle/branch/`` below the root
 
     # records

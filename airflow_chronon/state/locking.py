@@ -19,7 +19,7 @@ except ImportError:  # pragma: no cover (Airflow itself does not run there)
 @contextlib.contextmanager
 def only_reconcile(state: StateFolder) -> Iterator[None]:
     """Hold a local state folder; the kernel lets go when the process ends. Raises :class:`StateError` if it is held."""
-    storage = state.files.storage
+    storage = state.files
     if not isinstance(storage, LocalStorage) or fcntl is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""The compiled file of a conf that is gone: its last jobs may still want to read it."""
+"""Compiled files of confs that are gone, kept on this machine while their last jobs may read them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Collection
 from pathlib import Path
 
-from airflow_chronon.core.plan.manifest import DeployedManifest
+from airflow_chronon.core.records.manifest import DeployedManifest
 from airflow_chronon.state.files import open_state_files
 
 

@@ -1,7 +1,7 @@
 """Files below one root: a folder of this machine, or any store that fsspec reaches.
 
-Whoever keeps something in files (catalogs their tables, a deployment its state) opens a :class:`Storage` and says in
-its own words what a :class:`StorageError` means there.
+Whoever keeps something in files (catalogs their tables, a deployment its state) opens a :class:`Storage` and says which
+error a :class:`StorageError` is there.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, TypeAlias, cast
 
 from airflow_chronon.extras import missing_extra, optional
 
@@ -50,8 +50,12 @@ class StoredFile:
     changed: str  #: time of the last change, or the store's tag
 
 
+#: What a storage raises for an error; by default the error itself.
+AsError: TypeAlias = Callable[[StorageError], Exception]
+
+
 class Storage(Protocol):
-    """Paths are text below the root, with slashes. Every error is a :class:`StorageError`."""
+    """Paths are text below the root, with slashes. Every error is what its opener makes of a :class:`StorageError`."""
 
     @property
     def place(self) -> str:
@@ -85,19 +89,31 @@ class Storage(Protocol):
         """Like :meth:`walk`, with size and change of each file."""
 
 
-@contextmanager
-def _guarded(doing: str, place: object) -> Iterator[None]:
-    """One error for whatever a disk or a driver raises: drivers do not agree on their exceptions."""
-    try:
-        yield
-    except (StorageError, FileNotFoundError):
-        raise
-    except Exception as error:
-        raise StorageError(doing, place, error) from error
+def _itself(error: StorageError) -> Exception:
+    return error
 
 
 @dataclass(frozen=True)
-class LocalStorage:
+class _WithErrors:
+    """One kind of error for whatever a disk or a driver raises: drivers do not agree on their exceptions."""
+
+    as_error: AsError = field(default=_itself, kw_only=True, repr=False)
+
+    def _error(self, doing: str, place: object, cause: Exception) -> Exception:
+        return self.as_error(StorageError(doing, place, cause))
+
+    @contextmanager
+    def _guarded(self, doing: str, place: object) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except Exception as error:
+            raise self._error(doing, place, error) from error
+
+
+@dataclass(frozen=True)
+class LocalStorage(_WithErrors):
     """A folder of this machine, made when something is first written.
 
     Folders are walked with ``os.scandir``, which tells files from folders without asking about each.
@@ -111,7 +127,7 @@ class LocalStorage:
 
     def names(self, folder: str) -> tuple[str, ...]:
         place = self.root / folder
-        with _guarded("list", place):
+        with self._guarded("list", place):
             try:
                 found = os.listdir(place)
             except (FileNotFoundError, NotADirectoryError):
@@ -120,7 +136,7 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes | None:
         place = self.root / path
-        with suppress(FileNotFoundError), _guarded("read", place):
+        with suppress(FileNotFoundError), self._guarded("read", place):
             return place.read_bytes()
         return None
 
@@ -129,7 +145,7 @@ class LocalStorage:
 
     def open(self, path: str) -> BinaryIO:
         place = self.root / path
-        with _guarded("read", place):
+        with self._guarded("read", place):
             return place.open("rb")
 
     def write(self, path: str, data: bytes) -> None:
@@ -138,11 +154,11 @@ class LocalStorage:
             make_folder(place.parent)
             replace_file(place, data, permissions=0o640)  # state holds settings; who runs the tasks shares the group
         except Exception as error:
-            raise StorageError("write", place, error) from error
+            raise self._error("write", place, error) from error
 
     def remove(self, path: str) -> None:
         place = self.root / path
-        with _guarded("remove", place):
+        with self._guarded("remove", place):
             try:
                 place.unlink()
             except FileNotFoundError:
@@ -159,7 +175,7 @@ class LocalStorage:
 
     def _folder(self, folder: str) -> str | None:
         place = self.root / folder
-        with _guarded("list", place):
+        with self._guarded("list", place):
             try:
                 mode = place.stat().st_mode  # `exists` takes what may not be read for missing, from Python 3.14 on
             except (FileNotFoundError, NotADirectoryError):
@@ -168,8 +184,7 @@ class LocalStorage:
                 raise NotADirectoryError("it is a file")
         return str(place)
 
-    @staticmethod
-    def _walk(folder: str, skip: Skip) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    def _walk(self, folder: str, skip: Skip) -> Iterator[tuple[str, os.DirEntry[str]]]:
         waiting = [(folder, "")]
         while waiting:
             place, prefix = waiting.pop()
@@ -183,7 +198,7 @@ class LocalStorage:
             except FileNotFoundError:
                 continue  # removed by its owner while it was listed
             except OSError as error:
-                raise StorageError("list", place, error) from error
+                raise self._error("list", place, error) from error
 
     def _walk_files(self, folder: str, skip: Skip) -> Iterator[StoredFile]:
         for path, entry in self._walk(folder, skip):
@@ -195,7 +210,7 @@ class LocalStorage:
 
 
 @dataclass(frozen=True)
-class RemoteStorage:
+class RemoteStorage(_WithErrors):
     """A path of an fsspec filesystem: an object store, which shows a written object as a whole.
 
     A folder is walked with one recursive listing, since every call is a round trip.
@@ -210,7 +225,7 @@ class RemoteStorage:
 
     def names(self, folder: str) -> tuple[str, ...]:
         place = f"{self.root}/{folder}"
-        with _guarded("list", place):
+        with self._guarded("list", place):
             self.filesystem.invalidate_cache(place)  # drivers remember listings, and others write too
             try:
                 found = self.filesystem.ls(place, detail=False)
@@ -221,7 +236,7 @@ class RemoteStorage:
 
     def read(self, path: str) -> bytes | None:
         place = f"{self.root}/{path}"
-        with suppress(FileNotFoundError), _guarded("read", place):
+        with suppress(FileNotFoundError), self._guarded("read", place):
             return cast("bytes", self.filesystem.cat_file(place))
         return None
 
@@ -233,7 +248,7 @@ class RemoteStorage:
 
     def open(self, path: str) -> BinaryIO:
         place = f"{self.root}/{path}"
-        with _guarded("read", place):
+        with self._guarded("read", place):
             return cast("BinaryIO", self.filesystem.open(place, "rb"))
 
     def write(self, path: str, data: bytes) -> None:
@@ -242,11 +257,11 @@ class RemoteStorage:
             self.filesystem.makedirs(place.rpartition("/")[0], exist_ok=True)
             self.filesystem.pipe_file(place, data)
         except Exception as error:
-            raise StorageError("write", place, error) from error
+            raise self._error("write", place, error) from error
 
     def remove(self, path: str) -> None:
         place = f"{self.root}/{path}"
-        with suppress(FileNotFoundError), _guarded("remove", place):
+        with suppress(FileNotFoundError), self._guarded("remove", place):
             self.filesystem.rm_file(place)
 
     def walk(self, folder: str, *, skip: Skip) -> Iterator[str] | None:
@@ -259,7 +274,7 @@ class RemoteStorage:
 
     def _find(self, folder: str, skip: Skip) -> dict[str, dict[str, Any]] | None:
         place = f"{self.root}/{folder}"
-        with suppress(FileNotFoundError), _guarded("list", place):
+        with suppress(FileNotFoundError), self._guarded("list", place):
             self.filesystem.invalidate_cache(place)
             found: dict[str, dict[str, Any]] = self.filesystem.find(place, detail=True)
             if not found:
@@ -282,15 +297,15 @@ def _stored(path: str, info: Mapping[str, Any]) -> StoredFile:
     return StoredFile(path, int(info.get("size") or 0), changed)
 
 
-def open_storage(root: str, *, options: Mapping[str, Any] | None = None) -> Storage:
+def open_storage(root: str, *, options: Mapping[str, Any] | None = None, as_error: AsError = _itself) -> Storage:
     """The storage of a root: a path of this machine, or a URL such as ``s3://bucket/warehouse``.
 
-    Nothing is made or asked yet. Raises :class:`StorageError` for a protocol that nothing serves, and
-    :class:`airflow_chronon.extras.MissingExtra` when an extra would serve it.
+    Nothing is made or asked yet. A protocol that nothing serves is an error of the storage, and
+    :class:`airflow_chronon.extras.MissingExtra` is raised when an extra would serve it.
     """
     protocol, sign, rest = root.partition("://")
     if not sign or protocol in ("file", "local"):
-        return LocalStorage(Path(rest if sign else root).expanduser().absolute())
+        return LocalStorage(Path(rest if sign else root).expanduser().absolute(), as_error=as_error)
     needed_for = f"the root {root!r}"
     fsspec = optional("fsspec", needed_for=needed_for)
     try:
@@ -299,8 +314,8 @@ def open_storage(root: str, *, options: Mapping[str, Any] | None = None) -> Stor
         extra = _PROTOCOL_EXTRAS.get(protocol, "filesystem")
         raise missing_extra(package=f"fsspec driver for {protocol}", extra=extra, needed_for=needed_for) from error
     except Exception as error:
-        raise StorageError("open", root, error) from error
-    return RemoteStorage(filesystem, str(path).rstrip("/"))
+        raise as_error(StorageError("open", root, error)) from error
+    return RemoteStorage(filesystem, str(path).rstrip("/"), as_error=as_error)
 
 
 def replace_file(path: Path, data: bytes, *, permissions: int) -> None:

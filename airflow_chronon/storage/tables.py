@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from airflow_chronon.errors import CatalogError, Fault
-from airflow_chronon.storage.files import Storage, StorageError, StoredFile
+from airflow_chronon.storage.files import LocalStorage, Storage, StorageError, StoredFile, open_storage
 from airflow_chronon.storage.layout import is_data_file, is_hidden
-
-_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -22,15 +20,11 @@ class Tables:
 
     def paths(self, table: str) -> Iterator[str] | None:
         """Every file of a table, relative to its folder; hidden folders are left out."""
-        with _catalog_errors():
-            found = self.storage.walk(check_table_name(table), skip=is_hidden)
-        return None if found is None else _guarded(found)
+        return self.storage.walk(check_table_name(table), skip=is_hidden)
 
     def files(self, table: str) -> Iterator[StoredFile] | None:
         """Like :meth:`paths`, with size and change of each file."""
-        with _catalog_errors():
-            found = self.storage.walk_files(check_table_name(table), skip=is_hidden)
-        return None if found is None else _guarded(found)
+        return self.storage.walk_files(check_table_name(table), skip=is_hidden)
 
     def data_files(self, table: str) -> list[str] | None:
         """The files that hold rows, relative to the table's folder."""
@@ -39,8 +33,17 @@ class Tables:
 
     def open(self, table: str, path: str) -> BinaryIO:
         """Open one file for reading. Raises FileNotFoundError when it has gone since it was listed."""
-        with _catalog_errors():
-            return self.storage.open(f"{table}/{path}")
+        return self.storage.open(f"{table}/{path}")
+
+
+def open_tables(root: str, *, options: Mapping[str, Any]) -> Tables:
+    """The tables below a path or a URL that fsspec knows; see :func:`airflow_chronon.storage.files.open_storage`."""
+    return Tables(open_storage(root, options=options, as_error=_catalog_error))
+
+
+def local_tables(root: Path) -> Tables:
+    """The tables below a folder of this machine."""
+    return Tables(LocalStorage(root, as_error=_catalog_error))
 
 
 def check_table_name(table: str) -> str:
@@ -52,15 +55,7 @@ def check_table_name(table: str) -> str:
     return table
 
 
-@contextmanager
-def _catalog_errors() -> Iterator[None]:
-    try:
-        yield
-    except StorageError as error:
-        raise catalog_error(error) from error
-
-
-def catalog_error(error: StorageError) -> CatalogError:
+def _catalog_error(error: StorageError) -> CatalogError:
     """What an error of the storage means to those who read tables."""
     if isinstance(error.cause, NotADirectoryError):
         problem = f"{error.place} is a file where the folder of a table should be"
@@ -68,8 +63,3 @@ def catalog_error(error: StorageError) -> CatalogError:
     is_denied = isinstance(error.cause, PermissionError)
     remedy = "give this process the right to read it" if is_denied else "check the root and the storage"
     return CatalogError(Fault("catalog", "", str(error), remedy))
-
-
-def _guarded(found: Iterator[_Found]) -> Iterator[_Found]:
-    with _catalog_errors():
-        yield from found

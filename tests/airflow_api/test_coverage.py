@@ -7,8 +7,8 @@ import pytest
 from airflow_chronon.airflow_api.coverage import known_runs
 from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.core.calendar.instants import DAY
-from airflow_chronon.core.plan.pending import pending_ranges
-from airflow_chronon.core.plan.record import PendingBackfill
+from airflow_chronon.core.records.pending import pending_ranges
+from airflow_chronon.core.records.record import PendingBackfill
 from airflow_chronon.core.runs.states import Known, partition_rows
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import at, events, group_by, plan_of

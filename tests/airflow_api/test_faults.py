@@ -149,7 +149,7 @@ def test_an_unknown_dag_is_none_and_no_error(stub: StubServer) -> None:
     assert api(stub).dag("nope") is None
 
 
-def test_something_else_than_airflow_is_told_apart(stub: StubServer) -> None:
+def test_something_else_than_airflow_is_distinguished(stub: StubServer) -> None:
     stub.reply(DAGS, (200, "<html>welcome</html>"))
     with pytest.raises(AirflowUnreachable, match="something else than JSON"):
         api(stub).dags()
@@ -215,6 +215,12 @@ def test_what_is_missing_from_an_answer_is_named(stub: StubServer, answer: Any, 
     stub.reply(DAGS, (200, answer))
     with pytest.raises(AirflowUnreachable, match=f"answers {said} .listing the DAGs."):
         api(stub).dags()
+
+
+def test_a_time_that_cannot_be_read_is_named(stub: StubServer) -> None:
+    stub.reply("/api/v2/dags/x/dagRuns/r", (200, {**RUN, "run_after": "soon"}))
+    with pytest.raises(AirflowUnreachable, match="answers without a time under 'run_after'"):
+        api(stub).run("x", "r")
 
 
 def test_a_mistake_of_our_own_is_not_blamed_on_the_server(stub: StubServer) -> None:

@@ -35,7 +35,7 @@ def test_a_connection_is_read_as_airflow_writes_it(text: str, expected: Login) -
     ("text", "said"),
     [
         ("postgres://a:b@h", "the type 'postgres'"),
-        ("chronon-airflow://", "names no host"),
+        ("chronon-airflow://", "does not name a host"),
         ("chronon-airflow://admin@h", "neither a token nor a user with a password"),
         ("chronon-airflow://a:b@h:port", "port"),
         ("{not json", "not a JSON object"),

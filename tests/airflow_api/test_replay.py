@@ -20,7 +20,7 @@ from airflow_chronon.airflow_api.replay import (
     start,
 )
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.runs.backfill import Replay
 from tests.support.confs import plan_of, staging_query
 
@@ -147,7 +147,7 @@ def test_a_plan_of_airflows_that_is_not_ours_is_refused_before_anything_is_creat
     assert created(shrinking) == []
 
 
-def test_runs_that_airflow_made_besides_or_left_out_are_told(airflow: FakeAirflow) -> None:
+def test_runs_that_airflow_made_besides_or_left_out_are_reported(airflow: FakeAirflow) -> None:
     class Widening(FakeAirflow):
         def create_backfill(self, request: BackfillRequest) -> BackfillRecord:
             return super().create_backfill(replace(request, last=request.last + 3600))

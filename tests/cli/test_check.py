@@ -152,7 +152,7 @@ def test_a_terminal_without_the_letters_does_not_end_the_command(root: Path) -> 
     assert done.returncode == 0 and b"orders.gr\\xf6\\xdfe__1" in done.stdout, done.stderr
 
 
-def test_an_override_that_is_for_nothing_is_told_and_costs_no_conf(command: Command, root: Path) -> None:
+def test_an_override_that_is_for_nothing_is_reported_and_costs_no_conf(command: Command, root: Path) -> None:
     (root / "chronon.yaml").write_text("overrides: [{match: 'staging_query/chekout.*', retries: 1}]\n")
     answer = command("check", "--root", root, "--format", "json")
     assert answer.code == 0 and answer.json

@@ -67,7 +67,7 @@ class TestCheck:
             "job/etl.link": "input",
         }
 
-    def test_a_bad_variable_is_told_without_its_value(self, command: Command, jobs: Path) -> None:
+    def test_a_bad_variable_is_reported_without_its_value(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/secret.yaml", "version: 1\nrunner: {argv: [run]}\nenv: {PASSWORD: 12345678}\n")
         answer = command("check", "--root", jobs)
         assert answer.code == 1 and "env.PASSWORD" in answer.out + answer.err
@@ -115,7 +115,7 @@ class TestCheck:
         assert {entry["errors"][0]["rule"] for entry in answer.values()} == {"C26"}
         assert {entry["file"] for entry in answer.values()} == {"jobs/etl/hourly.yaml", "jobs/etl/hourly.yml"}
 
-    def test_a_runner_that_cannot_be_built_is_told(self, command: Command, jobs: Path) -> None:
+    def test_a_runner_that_cannot_be_built_is_reported(self, command: Command, jobs: Path) -> None:
         write(jobs, "etl/hourly.yaml", HOURLY.replace("argv: ['true']", "argv: ['true'], nice: 5"))
         (error,) = command("check", "--root", jobs, "--format", "json").json["job/etl.hourly"]["errors"]
         assert "'nice'" in error["message"]

@@ -11,7 +11,7 @@ from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import BackfillRecord, TaskRecord
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import open_state
 from tests.support.command_line import Command
@@ -101,7 +101,7 @@ def test_a_table_that_was_begun_on_another_grid_is_the_reason(
         (("nope", "--start-ds", "2026-06-01"), "no conf is called"),
         ((CONF, "--start-ds", "2026-06-02", "--end-ds", "2026-06-01"), "is before start_ds"),
         ((CONF, "--start-ds", "2026-06-01-00-30"), "not a boundary of the grid 1h"),
-        ((CONF, "--start-ds", "20260601"), "is no partition"),
+        ((CONF, "--start-ds", "20260601"), "is not a partition"),
         (("growth.exports.canary_only__1", "--start-ds", "2026-06-01"), "not deployed in this environment"),
         ((CONF, "--start-ds", "2026-06-01", "--airflow", "ftp://x"), "the type 'ftp'"),
     ],

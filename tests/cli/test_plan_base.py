@@ -49,22 +49,22 @@ def test_nothing_differs_from_the_commit_itself(root: Path, capsys: pytest.Captu
     assert "nothing differs" in capsys.readouterr().out
 
 
-def test_new_superseded_gone_and_broken_confs_are_told_apart(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_superseded_gone_and_broken_confs_are_distinguished(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     remove(root, "bumped__1")
     write(root, "bumped__2")
     write(root, "fresh__1")
     write(root, "kept__1", schedule="0 5 * * *")
     (root / "compiled" / "staging_queries" / "t" / "gridded__1").write_text("{")
     assert main(["plan", "--root", str(root), "--base", "HEAD", "--format", "json"]) == 0
-    told = {
+    printed = {
         each["dag_id"].partition(".")[2]: (each["change"], each.get("detail"))
         for each in json.loads(capsys.readouterr().out)
     }
-    assert told["t.bumped__2"] == ("new", "supersedes staging_query.t.bumped__1")
-    assert told["t.bumped__1"][0] == "gone"
-    assert told["t.fresh__1"] == ("new", None)
-    assert told["t.kept__1"] == ("changed", "its schedule")
-    assert told["t.gridded__1"][0] == "no longer good"
+    assert printed["t.bumped__2"] == ("new", "supersedes staging_query.t.bumped__1")
+    assert printed["t.bumped__1"][0] == "gone"
+    assert printed["t.fresh__1"] == ("new", None)
+    assert printed["t.kept__1"] == ("changed", "its schedule")
+    assert printed["t.gridded__1"][0] == "no longer good"
 
 
 @pytest.mark.parametrize("command", ["plan", "check"])
@@ -73,8 +73,8 @@ def test_a_grid_changed_without_a_version_bump_is_a_finding(
 ) -> None:  # C22
     write(root, "gridded__1", schedule="0 * * * *", interval="1h")
     assert main([command, "--root", str(root), "--base", "HEAD"]) == 1
-    told = "".join(capsys.readouterr())
-    assert "gridded__1" in told and "3h" in told and "(C22)" in told
+    printed = "".join(capsys.readouterr())
+    assert "gridded__1" in printed and "3h" in printed and "(C22)" in printed
     remove(root, "gridded__1")
     write(root, "gridded__2", schedule="0 * * * *", interval="1h")
     assert main([command, "--root", str(root), "--base", "HEAD"]) == 0
@@ -89,14 +89,14 @@ def test_the_checkout_is_left_alone(root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("revision", "says"),
-    [("nosuch", "nosuch"), ("--output=x", "is no revision")],
+    [("nosuch", "nosuch"), ("--output=x", "is not a revision")],
 )
 def test_a_revision_that_is_not_there_is_one_sentence(
     root: Path, revision: str, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plan", "--root", str(root), f"--base={revision}"]) == 2
-    told = capsys.readouterr().err
-    assert says in told and "Traceback" not in told and len(told.splitlines()) == 1
+    printed = capsys.readouterr().err
+    assert says in printed and "Traceback" not in printed and len(printed.splitlines()) == 1
 
 
 def test_a_root_outside_any_repository_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,9 +118,9 @@ def test_a_link_that_leads_out_of_the_root_is_named_and_the_rest_is_compared(
     commit(root)
     write(root, "fresh__1")
     assert main([command, "--root", str(root), "--base", "HEAD"]) == 0
-    told = capsys.readouterr()
-    assert "fresh__1" in told.out + told.err
-    [warning] = [line for line in told.err.splitlines() if "leads out of the conf root" in line]
+    printed = capsys.readouterr()
+    assert "fresh__1" in printed.out + printed.err
+    [warning] = [line for line in printed.err.splitlines() if "leads out of the conf root" in line]
     assert "compiled/staging_queries/linked" in warning
 
 
@@ -161,4 +161,4 @@ def test_a_missing_root_plans_nothing_where_several_branches_are_deployed(
         (state / "dags-folder" / branch / "records").mkdir(parents=True)
     code = main([*arguments, "--root", str(tmp_path / "gone"), "--state-root", str(state)])
     assert code != 0
-    assert f"cannot be told which branch {tmp_path / 'gone'} belongs to: main, trial" in capsys.readouterr().err
+    assert f"it is not known which branch {tmp_path / 'gone'} belongs to: main, trial" in capsys.readouterr().err

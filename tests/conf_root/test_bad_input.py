@@ -97,10 +97,10 @@ class TestFiles:
         answer = command("check", "--root", root)
         assert answer.code == 1 and f"{path} is a link that leads nowhere" in answer.err
 
-    def test_a_file_where_the_compiled_tree_was_is_told_too(self, command: Command, root: Path) -> None:  # C23
+    def test_a_file_where_the_compiled_tree_was_is_reported_too(self, command: Command, root: Path) -> None:  # C23
         shutil.rmtree(root / "compiled")
         (root / "compiled").write_text("")
-        assert "is no folder" in command("check", "--root", root).err
+        assert "is not a folder" in command("check", "--root", root).err
         assert read_conf_root(root, environ={}).state is TreeState.UNREADABLE
 
     def test_what_is_no_regular_file_does_not_hang(self, command: Command, root: Path) -> None:
@@ -267,8 +267,8 @@ class TestRoots:
         else:
             (root / "chronon.yaml").symlink_to(root / "nowhere")
         answer = command("check", "--root", root, "--format", "json")
-        told = "it is not a regular file" if kind == "a folder" else "cannot be read"
-        assert (answer.code, answer.json) == (1, {}) and told in answer.err
+        reason = "it is not a regular file" if kind == "a folder" else "cannot be read"
+        assert (answer.code, answer.json) == (1, {}) and reason in answer.err
 
 
 VALUES: tuple[Any, ...] = (
@@ -425,7 +425,7 @@ class TestOddPlaces:
         assert isinstance(verdict, RejectedConf)
         assert verdict.faults[0].field == "metaData.customJson"
 
-    def test_a_base_root_that_is_the_root_itself_is_told(self, tmp_path: Path) -> None:  # C24
+    def test_a_base_root_that_is_the_root_itself_is_reported(self, tmp_path: Path) -> None:  # C24
         (tmp_path / "chronon.yaml").write_text("branch: try\nbase_root: .\n")
         found = read_conf_root(tmp_path, environ={})
         assert any("it is the conf root itself" in fault.message for fault in found.problems)

@@ -123,7 +123,7 @@ class TestFaults:
                 "lower_bound '20260101' of {{ start_date(lower_bound=20260101) }} is no",
             ),
             ("{{ end_date(lower_bound='2026-02-01', upper_bound='2026-01-01') }}", "cross"),
-            ("{{ max_date }}", "{{ max_date }} names no table"),
+            ("{{ max_date }}", "{{ max_date }} does not name a table"),
             ("{{ max_date(table=vendor.none) }}", "the table vendor.none has no partition"),
             ("{{ max_date(table=vendor.rates, offset=1) }}", "the argument 'offset' of"),
             ("SELECT\n{{ start_date", "the template that starts in line 2 is not closed"),

@@ -40,7 +40,7 @@ def test_rejected_confs_and_jobs_are_no_partitions_to_wait_for(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("log", "sentence"),
     [
-        pytest.param([{"event": "fine", "level": "info"}], "its log names no error", id="no error"),
+        pytest.param([{"event": "fine", "level": "info"}], "its log does not name an error", id="no error"),
         pytest.param(
             [
                 {"event": "Task failed", "level": "error", "error_detail": [{"exc_type": "E", "exc_value": "why"}]},
@@ -52,5 +52,5 @@ def test_rejected_confs_and_jobs_are_no_partitions_to_wait_for(tmp_path: Path) -
         pytest.param([{"event": "first", "level": "error"}, {"event": "last", "level": "error"}], "last", id="plain"),
     ],
 )
-def test_a_failure_is_told_by_the_last_error_of_the_log(log: list[dict[str, Any]], sentence: str) -> None:
+def test_a_failure_is_named_by_the_last_error_of_the_log(log: list[dict[str, Any]], sentence: str) -> None:
     assert _sentence(log) == sentence

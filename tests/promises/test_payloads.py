@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from airflow_chronon.core.calendar.instants import iso
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
-from airflow_chronon.core.plan.manifest import plan_of_manifest
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.records.manifest import plan_of_manifest
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.waits.dependencies import Lookback
 from airflow_chronon.core.waits.serialization import dependency_from_json, writer_from_json
 from tests.support.schedules import at

@@ -50,7 +50,7 @@ def test_a_conf_that_moved_to_another_bundle_is_let_go_and_its_dag_left_alone() 
     world.airflow.run_records.append(RunRecord(ID, "theirs", "scheduled", "running"))
     for _ in range(3):
         done = world.reconcile()
-    assert done.plan.is_settled
+    assert done.plan.is_up_to_date
     assert ID not in world.records()
     assert world.state().archives(ID) == ()  # what there is belongs to the other deployment now
     assert world.airflow.dag_records[ID] == theirs and world.airflow.run(ID, "theirs").state == "running"
@@ -64,7 +64,7 @@ def test_a_conf_that_moved_while_it_drained_is_let_go() -> None:  # C24
     world.reconcile()
     world.airflow.dag_records[ID] = replace(world.airflow.dag_records[ID], bundle="another")
     world.reconcile()
-    assert world.reconcile().plan.is_settled
+    assert world.reconcile().plan.is_up_to_date
     assert set(world.records()) == {"staging_query.t.s.two__1"}
 
 
@@ -75,8 +75,8 @@ def test_what_a_merged_branch_left_is_listed() -> None:  # C24
     world.reconcile("merged")
     del world.trees["merged"]
     world.parse()
-    told = [action for action in world.reconcile().plan.actions if getattr(action, "conf", "") == "branch merged"]
-    assert "--branch merged --retire-branch" in str(told)
+    reports = [action for action in world.reconcile().plan.actions if getattr(action, "conf", "") == "branch merged"]
+    assert "--branch merged --retire-branch" in str(reports)
 
 
 def test_a_branch_that_is_given_up_goes_with_its_runs_and_its_tables_are_free() -> None:  # C24
@@ -107,6 +107,6 @@ def test_a_branch_that_a_file_still_produces_is_not_dropped() -> None:  # C24
     place = replace(world.place(), deployment=Deployment("alive", BUNDLE, given_up=True), state=world.state("alive"))
     for _ in range(3):
         world.parse()
-        told = reconcile(place, by="a test", now=world.now)
-    assert "drop the branch's bundle first" in str(told.plan)
+        outcome = reconcile(place, by="a test", now=world.now)
+    assert "drop the branch's bundle first" in str(outcome.plan)
     assert world.live("alive") == {"alive--staging_query.t.s.two__1"}

@@ -34,7 +34,7 @@ def test_that_of_a_conf_that_is_there_is_reported_kept_and_written_anew() -> Non
     assert after.keys() == before.keys() and after[ID].manifest == before[ID].manifest
     assert after[ID].first_seen == world.now
     assert world.files.contents[f"dags-folder/main/damaged/{ID}.json"] == b"{"
-    assert world.reconcile().plan.is_settled
+    assert world.reconcile().plan.is_up_to_date
 
 
 def test_that_of_a_conf_that_is_gone_is_set_aside_and_holds_up_nothing() -> None:
@@ -102,5 +102,5 @@ def test_a_conf_that_cannot_be_planned_costs_no_other() -> None:
     plans = {**facts.tree.plans, ID: replace(facts.tree.plans[ID], tags=odd)}
     plan = build_plan(replace(facts, tree=replace(facts.tree, plans=plans)), now=world.now)
     assert [each.dag_id for each in plan.actions if isinstance(each, Deploy)] == ["staging_query.t.s.two__1"]
-    (told,) = plan.findings
-    assert isinstance(told, Report) and told.conf == ID and "cannot be planned" in told.fault.message
+    (report,) = plan.findings
+    assert isinstance(report, Report) and report.conf == ID and "cannot be planned" in report.fault.message

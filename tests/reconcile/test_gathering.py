@@ -9,8 +9,8 @@ import pytest
 from airflow_chronon.airflow_api.errors import LoginFailed
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.reconcile import gather
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import plan_now, reconcile
@@ -32,9 +32,9 @@ def test_two_branches_that_write_one_table_are_named(tmp_path: Path, monkeypatch
         str(tmp_path),
         FakeAirflow(),
     )
-    (told,) = (action for action in plan_now(place, now=NOW).actions if "too:" in str(action))
-    assert getattr(told, "conf", "") == "branch try"
-    assert "ns.t_s_one__1" in str(told) and "ns.t_s_two__1" not in str(told)
+    (report,) = (action for action in plan_now(place, now=NOW).actions if "too:" in str(action))
+    assert getattr(report, "conf", "") == "branch try"
+    assert "ns.t_s_one__1" in str(report) and "ns.t_s_two__1" not in str(report)
 
 
 def test_an_airflow_that_lets_nobody_in_leaves_everything_as_it_was() -> None:

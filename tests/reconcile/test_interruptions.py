@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from airflow_chronon.core.plan.actions import Delete
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.manifest import manifest_of
 from tests.support.world import Killed, World, broken, conf
 
 NAMES = ("a__1", "a__2", "b__1", "c__1")

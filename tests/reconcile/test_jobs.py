@@ -11,7 +11,7 @@ from airflow_chronon.core.calendar.instants import HOUR, MINUTE, iso
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Report, Unpause
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.errors import Fault
 from tests.support.confs import at
 from tests.support.world import NOW, Killed, World, conf, go_on, job
@@ -88,7 +88,7 @@ class TestActivation:
     def test_an_unchanged_tree_changes_nothing(self) -> None:
         world = deployed()
         world.now += HOUR
-        assert world.reconcile().plan.is_settled
+        assert world.reconcile().plan.is_up_to_date
 
 
 class TestPauses:
@@ -134,7 +134,7 @@ class TestAnEditOfTheVersion:
         world = deployed()
         ran(world, NOW + HOUR)
         later(world, 2 * HOUR + 20 * MINUTE, job(version=2))
-        assert world.live() == {ID} and world.reconcile().plan.is_settled
+        assert world.live() == {ID} and world.reconcile().plan.is_up_to_date
         assert "version:2" in world.airflow.dag_records[ID].tags
         assert len(world.history(ID)) == 1 and not world.state().archives(ID)
         assert (entry(world).active_since, len(entry(world).revisions)) == (NOW, 1)
@@ -315,7 +315,7 @@ class TestAFlipToCatchUp:
         assert self.replayed(world) == ["21", "22"]
 
     def test_a_window_that_was_run_by_hand_counts_as_none(self) -> None:
-        # H7: it is no interval of the schedule, whatever its window
+        # H7: it is not an interval of the schedule, whatever its window
         world = deployed(start_time=self.START)
         ran(world, at("2026-06-09 12:00") + 12 * HOUR)
         given = {"start_time": "2026-06-09T12:00:00Z", "end_time": "2026-06-09T13:00:00Z"}

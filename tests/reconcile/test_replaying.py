@@ -88,7 +88,7 @@ DAILY_ID = "staging_query.t.s.day__1"
         ),
     ],
 )
-def test_what_a_run_wrote_under_the_schedule_before_is_told_by_its_own_interval(
+def test_what_a_run_wrote_under_the_schedule_before_is_known_by_its_own_interval(
     before: str, after: str, ran: list[tuple[str, str]], expected: list[int]
 ) -> None:  # C28, H13
     world, start = World(), at("2026-05-25")

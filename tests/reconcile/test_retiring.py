@@ -15,7 +15,7 @@ from airflow_chronon.core.jobs.document import Job
 from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopIdleRuns, StopRuns, WaitForRuns
 from airflow_chronon.core.plan.explain import explain_plan
 from airflow_chronon.core.plan.facts import TreeState
-from airflow_chronon.core.plan.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from tests.support.confs import at
 from tests.support.world import BAD, ID, ONE, THREE, TWO, broken, conf, deployed, job, tree
 
@@ -350,8 +350,8 @@ def test_a_broken_conf_is_reported_and_remembered_as_switched_off() -> None:  # 
     world.deploy(broken("t.s.one__1"), TWO)
     world.parse()
     done = world.reconcile()
-    (told,) = (action for action in done.plan.actions if isinstance(action, Report))
-    assert "fires no more until it is mended" in told.fault.message and done.is_good
+    (report,) = (action for action in done.plan.actions if isinstance(action, Report))
+    assert "fires no more until it is mended" in report.fault.message and done.is_good
     assert not world.records()[ID].now.enabled
     world.now += 3600
     world.deploy(ONE, TWO)

@@ -8,7 +8,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from airflow_chronon.state.files import StateFiles, open_state_files
+from airflow_chronon.state.files import open_state_files
+from airflow_chronon.storage.files import Storage
 
 
 @pytest.fixture(params=["disk", "object store"])
@@ -23,11 +24,11 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def files(root: str) -> StateFiles:
+def files(root: str) -> Storage:
     return open_state_files(root)
 
 
 @pytest.fixture
-def reopen(root: str) -> Callable[[], StateFiles]:
+def reopen(root: str) -> Callable[[], Storage]:
     """Another process that opens the same root."""
     return lambda: open_state_files(root)

@@ -8,29 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from airflow_chronon.state.files import StateError, StateFiles, open_state_files
+from airflow_chronon.state.files import StateError, open_state_files
+from airflow_chronon.storage.files import Storage
 
 
-def test_what_is_written_is_read_by_another_process(files: StateFiles, reopen: Callable[[], StateFiles]) -> None:
+def test_what_is_written_is_read_by_another_process(files: Storage, reopen: Callable[[], Storage]) -> None:
     files.write("a/b.json", b"one")
     files.write("a/b.json", b"two")
     assert reopen().read("a/b.json") == b"two"
     assert reopen().names("a") == ("b.json",)
 
 
-def test_what_is_not_there_is_none_and_removing_it_does_nothing(files: StateFiles) -> None:
+def test_what_is_not_there_is_none_and_removing_it_does_nothing(files: Storage) -> None:
     assert files.read("a/b.json") is None and files.names("a") == ()
     files.remove("a/b.json")
 
 
-def test_many_are_read_at_once_and_what_is_not_there_is_left_out(files: StateFiles) -> None:
+def test_many_are_read_at_once_and_what_is_not_there_is_left_out(files: Storage) -> None:
     files.write("a/b.json", b"one")
     files.write("a/c.json", b"two")
     assert files.read_many(["a/b.json", "a/nobody.json", "a/c.json"]) == {"a/b.json": b"one", "a/c.json": b"two"}
     assert files.read_many([]) == {}
 
 
-def test_what_is_removed_is_gone(files: StateFiles) -> None:
+def test_what_is_removed_is_gone(files: Storage) -> None:
     files.write("a/b.json", b"one")
     files.write("a/c.json", b"two")
     files.remove("a/b.json")
@@ -73,7 +74,7 @@ def test_a_store_that_nothing_serves_is_one_sentence() -> None:
         open_state_files("nosuch://bucket/state")
 
 
-def test_many_files_are_read_by_their_paths_and_those_that_are_not_there_left_out(files: StateFiles) -> None:
+def test_many_files_are_read_by_their_paths_and_those_that_are_not_there_left_out(files: Storage) -> None:
     files.write("a/b.json", b"one")
     files.write("c.json", b"two")
     assert files.read_many(["a/b.json", "a/none.json", "c.json"]) == {"a/b.json": b"one", "c.json": b"two"}

@@ -10,13 +10,14 @@ import pytest
 from airflow_chronon.core.calendar.instants import TimeWindow
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of, plan_of_manifest
-from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill, Retirement
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import OFF_TAG, manifest_of, plan_of_manifest
+from airflow_chronon.core.records.record import DeploymentRecord, PendingBackfill, Retirement
 from airflow_chronon.core.settings.model import Settings
-from airflow_chronon.state.files import StateError, StateFiles
+from airflow_chronon.state.files import StateError
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
 from airflow_chronon.state.locking import only_reconcile
+from airflow_chronon.storage.files import Storage
 from tests.support.confs import at, events, group_by, plan_of, staging_query
 
 NOW = at("2026-06-10")
@@ -71,7 +72,7 @@ def record_of(name: str = "t.s.x__1") -> DeploymentRecord:
 
 
 @pytest.mark.parametrize("document", PLANS)
-def test_a_record_comes_back_from_the_folder_as_it_was(files: StateFiles, document: dict[str, object]) -> None:
+def test_a_record_comes_back_from_the_folder_as_it_was(files: Storage, document: dict[str, object]) -> None:
     state, plan = StateFolder(files, "b/main/"), plan_of(document, settings=SETTINGS)
     record = replace(
         record_after(plan, manifest_of(plan), None, now=NOW),
@@ -86,7 +87,7 @@ def test_a_record_comes_back_from_the_folder_as_it_was(files: StateFiles, docume
     assert state.dag_ids() == frozenset() and state.read_record(plan.dag_id) is None
 
 
-def test_the_records_that_are_asked_for_are_read(files: StateFiles) -> None:
+def test_the_records_that_are_asked_for_are_read(files: Storage) -> None:
     state, records = StateFolder(files), [record_of(f"t.s.{name}__1") for name in "abc"]
     for record in records:
         state.write_record(record)
@@ -97,7 +98,7 @@ def test_the_records_that_are_asked_for_are_read(files: StateFiles) -> None:
 @pytest.mark.parametrize(
     "name", ["first_seen", "revisions", "pending", "active_since", "begins", "retirement", "dag_id"]
 )
-def test_a_record_without_a_key_and_with_an_unknown_one_is_read(files: StateFiles, name: str) -> None:
+def test_a_record_without_a_key_and_with_an_unknown_one_is_read(files: Storage, name: str) -> None:
     state, record = StateFolder(files, "b/main/"), record_of()
     of_another_version = {**record.to_json(), "added_later": {"x": 1}}
     of_another_version.pop(name)
@@ -109,7 +110,7 @@ def test_a_record_without_a_key_and_with_an_unknown_one_is_read(files: StateFile
     assert name == "revisions" or found.revisions == record.revisions
 
 
-def test_an_archive_is_checked_before_anyone_relies_on_it(files: StateFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_is_checked_before_anyone_relies_on_it(files: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     state = StateFolder(files)
     state.write_archive("archive/a/1.jsonl", [{"kind": "run", "note": "grün"}])
     assert state.read_archive("archive/a/1.jsonl") == ({"kind": "run", "note": "grün"},)
@@ -142,7 +143,7 @@ def test_an_archive_is_checked_before_anyone_relies_on_it(files: StateFiles, mon
     ids=str,
 )
 def test_a_record_with_values_of_other_types_is_damaged_and_no_other(
-    files: StateFiles, damage: dict[str, object]
+    files: Storage, damage: dict[str, object]
 ) -> None:  # S9
     state, record, other = StateFolder(files, "b/main/"), record_of(), record_of("t.s.y__1")
     state.write_record(other)
@@ -155,7 +156,7 @@ def test_a_record_with_values_of_other_types_is_damaged_and_no_other(
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 100000])
-def test_a_record_that_is_no_object_is_damaged_and_can_be_set_aside(files: StateFiles, data: bytes) -> None:  # S9
+def test_a_record_that_is_no_object_is_damaged_and_can_be_set_aside(files: Storage, data: bytes) -> None:  # S9
     state = StateFolder(files, "b/main/")
     files.write("b/main/records/x.json", data)
     assert set(state.read_records().damaged) == {"x"}
@@ -165,7 +166,7 @@ def test_a_record_that_is_no_object_is_damaged_and_can_be_set_aside(files: State
 
 
 @pytest.mark.parametrize("lines", [b"1\n2", b"{}", b"null", b"[" * 100000])
-def test_an_archive_of_other_lines_is_damaged(files: StateFiles, lines: bytes) -> None:
+def test_an_archive_of_other_lines_is_damaged(files: Storage, lines: bytes) -> None:
     files.write("b/main/archive/x/1.jsonl", lines)
     with pytest.raises(StateError, match=r"1\.jsonl is damaged"):
         StateFolder(files, "b/main/").read_archive("archive/x/1.jsonl")

@@ -16,8 +16,8 @@ from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import Instant, parse_instant, to_datetime
 from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.deployment import DEFAULT_BUNDLE

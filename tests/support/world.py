@@ -20,16 +20,16 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, read_job
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.facts import Deployment, TreeState
-from airflow_chronon.core.plan.history import as_seen
-from airflow_chronon.core.plan.manifest import plan_of_manifest
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.history import as_seen
+from airflow_chronon.core.records.manifest import plan_of_manifest
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import Reconciled, reconcile
-from airflow_chronon.state.files import StateFiles
 from airflow_chronon.state.folder import StateFolder
+from airflow_chronon.storage.files import Storage
 from tests.support.confs import Document, at, group_by, staging_query
 
 NOW = at("2026-06-10 00:00")
@@ -77,7 +77,7 @@ def tree(*confs: Conf | Job | RejectedConf, state: TreeState | None = None, **se
 
 
 @dataclass
-class MemoryStateFiles:
+class MemoryStorage:
     """State files in a dictionary; ``before`` is called ahead of each change and may raise."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
@@ -111,7 +111,7 @@ class World:
     """One Airflow with the deployments of several branches in it."""
 
     airflow: FakeAirflow = field(default_factory=FakeAirflow)
-    files: MemoryStateFiles = field(default_factory=MemoryStateFiles)
+    files: MemoryStorage = field(default_factory=MemoryStorage)
     trees: dict[str, ConfRoot] = field(default_factory=dict)  #: by branch
     now: int = NOW
     run_number: int = 0
@@ -120,7 +120,7 @@ class World:
         return Deployment(branch, BUNDLE)
 
     def state(self, branch: str = "main") -> StateFolder:
-        return StateFolder(cast("StateFiles", self.files), f"{BUNDLE}/{branch}/")
+        return StateFolder(cast("Storage", self.files), f"{BUNDLE}/{branch}/")
 
     def deploy(self, *confs: Conf | Job | RejectedConf, branch: str = "main", **settings: Any) -> None:
         """Put another tree into the place of a branch's tree."""
@@ -206,9 +206,9 @@ class World:
         for _ in range(rounds):
             self.parse()
             self.finish()
-            if self.reconcile(branch).plan.is_settled:
+            if self.reconcile(branch).plan.is_up_to_date:
                 return
-        raise AssertionError(f"not settled: {self.reconcile(branch).plan}")
+        raise AssertionError(f"not up to date: {self.reconcile(branch).plan}")
 
     # what a user sees
 

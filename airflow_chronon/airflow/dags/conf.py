@@ -11,14 +11,14 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import table_asset
-from airflow_chronon.airflow.operators.arguments import NO_WORK, task_arguments
+from airflow_chronon.airflow.dags.plans import Fires
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
+from airflow_chronon.airflow.operators.work import NO_WORK, task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
-from airflow_chronon.airflow.timetables.fires import Fires
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
 from airflow_chronon.airflow_api.coverage import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.calendar.instants import to_datetime
-from airflow_chronon.core.confs.outputs import output_table
+from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.waits.dependencies import TableDependency
@@ -168,7 +168,7 @@ def _params() -> dict[str, Param]:
 
 
 def _task_id(text: str) -> str:
-    """A task id that Airflow takes; what does not survive is told apart by eight hex digits."""
+    """A task id that Airflow takes; what does not survive is replaced by eight hex digits."""
     if len(text) <= _MAX_TASK_ID and not _ILLEGAL.search(text):
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from airflow.sdk import DAG, Param
 
-from airflow_chronon.airflow.operators.arguments import task_arguments
+from airflow_chronon.airflow.dags.plans import Fires
 from airflow_chronon.airflow.operators.job import RUN, JobOperator
-from airflow_chronon.airflow.timetables.fires import Fires
+from airflow_chronon.airflow.operators.work import task_arguments
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
 from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.jobs.resolve import JobPlan

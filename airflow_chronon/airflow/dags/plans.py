@@ -1,16 +1,23 @@
-"""The DAG of a plan, whatever it is of."""
+"""Builds the DAG of a plan with the builder of its kind, conf or job."""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow_chronon.airflow.timetables.fires import Fires
 from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.resolve import JobPlan
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
+
+
+class Fires(Enum):
+    """Whether a DAG has the schedule of its conf or job."""
+
+    AS_PLANNED = "as planned"
+    NEVER = "never"
 
 
 class Builder(Protocol):

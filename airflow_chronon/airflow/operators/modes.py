@@ -18,10 +18,10 @@ from airflow_chronon.airflow.operators.write_order import WriteOrder, WriteOrder
 from airflow_chronon.airflow_api.coverage import Ticket
 from airflow_chronon.airflow_api.login import CONNECTION_ID
 from airflow_chronon.catalogs.build import build_catalog
-from airflow_chronon.core.confs.outputs import output_table
+from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.format import format_run, format_wait
-from airflow_chronon.core.plan.grid_contract import contract_fault, contract_key
+from airflow_chronon.core.records.grid_contract import contract_fault, contract_key
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
 from airflow_chronon.core.settings.environment import job_environment
@@ -115,7 +115,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
                 return
             predecessors = order.take(server, started=context["ti"].start_date.timestamp())
         except ChrononError as error:
-            raise AirflowException(f"whether others write these partitions cannot be told: {error}") from None
+            raise AirflowException(f"whether others write these partitions is not known: {error}") from None
         if predecessors:
             self.log.info("%s", format_predecessors(predecessors))
             self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")

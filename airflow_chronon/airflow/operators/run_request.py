@@ -8,7 +8,7 @@ from typing import Any
 from airflow_chronon.core.calendar.instants import TimeWindow, from_datetime, parse_instant
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
-#: What a trigger is told of its run; each value is a template that the triggerer renders.
+#: What a trigger gets of its run; each value is a template that the triggerer renders.
 REQUEST_TEMPLATES: dict[str, str] = {
     "partition_key": "{{ partition_key or '' }}",
     "run_type": "{{ dag_run.run_type }}",

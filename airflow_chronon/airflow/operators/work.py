@@ -1,16 +1,20 @@
-"""What the work tasks of confs and of jobs share: a runner that can be stopped, and how its end reads in Airflow."""
+"""What the work tasks of confs and of jobs share: arguments, a runner that can be stopped, how its end reads in Airflow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import pkgutil
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from airflow_chronon.core.settings.environment import given_texts
+from airflow_chronon.core.settings.model import TaskDefaults
 from airflow_chronon.engine.protocol import NothingToWrite
-from airflow_chronon.errors import ChrononError, JobFailed, JobRefused
+from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
+
+NO_WORK = frozenset({"pool"})  #: what a wait, a gate or the check at the end leaves out: a pool limits work
 
 
 class WorkMixin:
@@ -49,3 +53,20 @@ def given_variables(context: Mapping[str, Any]) -> dict[str, str]:
 def texts(given: object) -> dict[str, str]:
     """Variables as they were written, as text; anything but a mapping is none."""
     return {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+
+
+def task_arguments(defaults: TaskDefaults, *, leave_out: Collection[str] = ()) -> Mapping[str, Any]:
+    """The arguments for a task, without those to ``leave_out``.
+
+    Raises ``ChrononError`` for a callback that cannot be imported.
+    """
+    arguments = {name: value for name, value in defaults.model_dump(exclude_none=True).items() if name not in leave_out}
+    callback = arguments.get("on_failure_callback")
+    if callback is not None:
+        try:
+            arguments["on_failure_callback"] = pkgutil.resolve_name(callback)
+        except (ImportError, AttributeError, ValueError) as error:
+            problem = f"{callback!r} cannot be imported: {error}"
+            remedy = "give the dotted path of a function that the workers can import"
+            raise ChrononError(Fault("settings", "task_defaults.on_failure_callback", problem, remedy)) from None
+    return arguments

@@ -1,4 +1,4 @@
-"""Waiting for one's turn to write, without a worker (C28).
+"""The write order of tasks: each waits, without a worker, for earlier writers of its partitions (C28).
 
 A task that is not first defers: while it waits it holds neither a worker nor one of the DAG's work slots (H12), so
 that other partitions go on. Its place in the order is its first start, which Airflow keeps over a deferral.
@@ -27,8 +27,8 @@ from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.serialization import schedule_from_json, schedule_to_json
 from airflow_chronon.errors import ChrononError, Fault
 
-POLL_SECONDS = 5  #: seconds between two looks while a task waits
-#: Seconds from a deferral to the first look. A worker may need ``[workers] min_heartbeat_interval`` (5) to report that it
+POLL_SECONDS = 5  #: seconds between two polls while a task waits
+#: Seconds from a deferral to the first poll. A worker may need ``[workers] min_heartbeat_interval`` (5) to report that it
 #: has deferred; Airflow fails a task that runs again when that report comes (apache/airflow issues 71580 and 72716).
 LEAVING_SECONDS = conf.getint("workers", "min_heartbeat_interval", fallback=5) + 3
 TRIES_TO_FIND_ITSELF = 10  #: a second apart, until Airflow lists the task that asks
@@ -37,16 +37,16 @@ NOT_LISTED = "waiting until Airflow lists this task"
 
 @dataclass(frozen=True)
 class WriteOrder:
-    """One task that wants to write, and the schedule that tells what the runs of its DAG write."""
+    """The ticket of one task, and the schedule that says what the runs of its DAG write."""
 
     ticket: Ticket
     schedule: PartitionedSchedule
 
     def take(self, server: AirflowServer, *, started: float) -> tuple[Writer, ...]:
-        """Who is ahead, asked once those who began just before show up in listings; empty: it is this task's turn.
+        """Its predecessors, once those that began just before it show up in listings; empty when it may write.
 
         ``started`` is when the task began by its own clock, in seconds since the epoch. Raises ``ChrononError`` when
-        Airflow does not tell, or goes on not knowing of this task.
+        Airflow does not answer, or does not list this task.
         """
         left = started + SETTLING_SECONDS - moment()
         if 0 < left <= SETTLING_SECONDS:  # a task that has waited already goes straight on
@@ -60,7 +60,7 @@ class WriteOrder:
         raise ChrononError(Fault("C28", "", problem, "may the connection's user read this DAG's tasks?"))
 
     def predecessors(self, server: AirflowServer) -> tuple[Writer, ...] | None:
-        """Who is at work on these partitions and came first; None when Airflow does not show this task yet."""
+        """The writers at work on these partitions that came first; None when Airflow does not list this task yet."""
         return predecessors_of(self.ticket, server, self.schedule, now=now())
 
     def to_json(self) -> dict[str, Any]:
@@ -83,12 +83,12 @@ class WriteOrder:
 
 
 def format_predecessors(predecessors: tuple[Writer, ...]) -> str:
-    """Who is waited for."""
+    """A sentence for the log: which runs are waited for."""
     return f"waiting for {', '.join(writer.run_id for writer in predecessors)}, which writes the same partitions"
 
 
 class WriteOrderTrigger(BaseTrigger):
-    """Fires when nobody is ahead any more. The task then looks once more itself."""
+    """Fires when no predecessor is left. The task then asks once more itself."""
 
     def __init__(self, *, order: dict[str, Any], poll_seconds: int = POLL_SECONDS, **_later: Any) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -105,7 +105,7 @@ class WriteOrderTrigger(BaseTrigger):
             try:
                 predecessors = await asyncio.to_thread(order.predecessors, server)
                 text = NOT_LISTED if predecessors is None else format_predecessors(predecessors) if predecessors else ""
-            except AirflowUnreachable as error:  # it may be restarting: the writer ahead is still there
+            except AirflowUnreachable as error:  # it may be restarting: the predecessor is still there
                 text = str(error)
             except ChrononError:
                 break  # the task asks once more itself, and fails with the reason

@@ -72,7 +72,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     All triggers on one table share one listing per poll. Listing and judging run in threads: nothing blocks the loop.
     """
 
-    #: The newest sighting of each stream, so that a wait that joins between two polls need not wait for the next one.
+    #: The newest observation of each stream, so that a wait that joins between two polls need not wait for the next one.
     _observations: ClassVar[dict[Hashable, tuple[float, Observation]]] = {}
     #: What the waits of each stream need, by trigger.
     _needed: ClassVar[dict[Hashable, dict[int, tuple[Wait, ...]]]] = {}
@@ -115,7 +115,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         return f"{__name__}.PartitionTrigger", {name: getattr(self, name) for name in names} | self._request_fields()
 
     def shared_stream_key(self) -> Hashable | None:
-        """One stream per catalog, table and kind of question; None when there is nothing to wait for."""
+        """One stream per catalog, table and kind of query; None when there is nothing to wait for."""
         self._prepare()
         return None if self._outcome is not None else self._stream_key()
 
@@ -152,7 +152,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Observation]) -> AsyncIterator[TriggerEvent]:
         """Judge every observation until the wait is over, in vain, or its time is up, whichever is first.
 
-        A wait whose time was up while no triggerer ran still gets one look: what it waits for may have come meanwhile.
+        A wait whose time was up while no triggerer ran still gets one poll: what it waits for may have come meanwhile.
         """
         if await is_overtaken(self.task_instance):
             self.log.info("the run has gone ahead without this wait, which was added to it later: nothing waits for it")

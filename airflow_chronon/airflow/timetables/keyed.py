@@ -1,4 +1,4 @@
-"""What the timetables of confs and of jobs share: runs with a partition key, told to Airflow as it needs them.
+"""The base class of the timetables of confs and of jobs: runs with a partition key, in the form that Airflow needs.
 
 Airflow's own words: the *partition key* names the interval, the *partition date* is the interval's start. A scheduled run
 has both and a data interval; a replay and a manual run by key have a key and no interval. The key always wins.
@@ -152,7 +152,7 @@ class KeyedTimetable(Timetable, Generic[RunT]):
         return info
 
     def infer_manual_data_interval(self, *, run_after: pendulum.DateTime) -> DataInterval:
-        """A logical date alone names no interval (H7): it is empty, and nothing reads it."""
+        """A logical date alone does not name an interval (H7): it is empty, and nothing reads it."""
         return DataInterval.exact(run_after)
 
     def localize_partition_datetime(self, dt: datetime) -> pendulum.DateTime:
@@ -163,7 +163,7 @@ class KeyedTimetable(Timetable, Generic[RunT]):
     def generate_run_id(
         self, *, run_type: DagRunType, run_after: pendulum.DateTime, data_interval: DataInterval | None, **extra: Any
     ) -> str:
-        """``scheduled__<key>``; every other run is also told apart by chance, since a key may be replayed any number
+        """``scheduled__<key>``; every other run also has a random part, since a key may be replayed any number
         of times."""
         key: PartitionKey | None = extra.get("partition_key")
         if run_type == DagRunType.SCHEDULED and key:
@@ -173,8 +173,8 @@ class KeyedTimetable(Timetable, Generic[RunT]):
 
     def _info(self, run: RunT, *, with_interval: bool) -> DagRunInfo:
         start, interval = self._schedule.start_of(run), run.interval
-        told = DataInterval(moment_of(interval.start), moment_of(interval.end)) if with_interval else None
-        return DagRunInfo(moment_of(run.fire), told, moment_of(start), self._schedule.label(start))
+        data_interval = DataInterval(moment_of(interval.start), moment_of(interval.end)) if with_interval else None
+        return DagRunInfo(moment_of(run.fire), data_interval, moment_of(start), self._schedule.label(start))
 
     def _replay_info(self, start: Instant) -> DagRunInfo:
         """A replay. Without an interval: Airflow allows one run per logical date, and a replay must work any number of

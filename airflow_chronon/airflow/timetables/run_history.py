@@ -78,7 +78,7 @@ def held_until(dag_run: DagRun, *, since: datetime) -> datetime | None:
     """Until when the DAG of a run was paused by hand, if that was after ``since``: now, while it still is (H14).
 
     By Airflow's audit log, which has every pause by the UI, the API and the command line for one DAG; those of many DAGs
-    by a pattern are not told by DAG there. An unpausing of a DAG that was not paused, as by a script, ends no pause.
+    by a pattern are not recorded by DAG there. An unpausing of a DAG that was not paused, as by a script, ends no pause.
     """
     from airflow.models.dag import DagModel as Model
     from airflow.models.log import Log

@@ -32,7 +32,7 @@ from airflow_chronon.cli.target import Target, open_target
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import good_plans
 from airflow_chronon.core.describe.format import counted
-from airflow_chronon.core.plan.activation import seen_plan
+from airflow_chronon.core.records.history import seen_plan
 from airflow_chronon.core.runs.backfill import Replay, Selection, meant_starts, select_starts, with_upstream
 from airflow_chronon.core.runs.states import Known, done_labels, newest_runs
 from airflow_chronon.errors import ChrononError, Fault

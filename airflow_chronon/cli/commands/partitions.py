@@ -19,7 +19,7 @@ from airflow_chronon.cli.output import GOOD, columns, show
 from airflow_chronon.cli.server import AIRFLOW, find_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.cli.target import open_target
-from airflow_chronon.core.plan.activation import is_active, seen_plan
+from airflow_chronon.core.records.history import is_active, seen_plan
 from airflow_chronon.core.runs.states import Known, KnownRun, PartitionRow, done_labels
 
 CONF = option("conf", metavar="CONF", help="a DAG id, type/name, a name or a file")
@@ -54,8 +54,8 @@ def partitions(options: argparse.Namespace) -> int:
         },
     )
     if server is None and options.format != "json":
-        told = "only catalogs were asked" if plan.has_partitions else "what ran is not known"
-        print(f"{told}: no connection names an Airflow", file=sys.stderr)
+        scope = "only catalogs were asked" if plan.has_partitions else "what ran is not known"
+        print(f"{scope}: no connection names an Airflow", file=sys.stderr)
     target.report_problems()
     return GOOD
 

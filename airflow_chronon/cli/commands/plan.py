@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
 from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, show
-from airflow_chronon.cli.root import open_root
 from airflow_chronon.cli.server import AIRFLOW, need_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, deployment_of
+from airflow_chronon.cli.target import open_root
 from airflow_chronon.conf_root.revisions import revision_of
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.plan.build import Confirmation

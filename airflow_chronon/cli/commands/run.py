@@ -7,8 +7,8 @@ import argparse
 from airflow_chronon.airflow_api.job_runs import start_run
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, instant, option
 from airflow_chronon.cli.output import GOOD, show
-from airflow_chronon.cli.root import open_root
 from airflow_chronon.cli.server import AIRFLOW, need_server
+from airflow_chronon.cli.target import open_root
 from airflow_chronon.conf_root.selection import select_job
 from airflow_chronon.core.schedules.request import asked_window
 

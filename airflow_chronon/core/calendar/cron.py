@@ -25,7 +25,7 @@ _REMEDY = "use five cron fields, @daily or @never"
 
 
 class IllegalCron(ChrononError):
-    """The text is no cron of five fields, or one that never fires (C1)."""
+    """The text is not a cron of five fields, or one that never fires (C1)."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Cron:
             parsed = croniter(self.text)
             minutes, hours, *days = (_values(each) for each in parsed.expanded[:5])
         except (CroniterError, ValueError, KeyError, IndexError) as error:
-            raise _illegal(self.text, f"it is no cron: {error}") from None
+            raise _illegal(self.text, f"it is not a cron: {error}") from None
         times = tuple(
             sorted(
                 (hour * 60 + minute) * MINUTE

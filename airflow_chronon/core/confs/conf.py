@@ -170,3 +170,16 @@ def _at(where: str, build: Callable[[], _Built]) -> _Built:
         return build()
     except ChrononError as error:
         raise type(error)(error.fault.under(where)) from None
+
+
+def output_table(conf: Conf, mode: Mode) -> str | None:
+    """The table that a mode writes; None for a mode that writes none."""
+    if mode is Mode.METADATA_UPLOAD:
+        return None
+    return upload_table_of(conf.meta) if mode is Mode.UPLOAD else conf.table
+
+
+def asset_uri(table: str, *, namespace_prefix: str = "") -> str:
+    """The URI of a table's asset; one per table and branch (C24)."""
+    namespace, _, name = table.rpartition(".")
+    return f"chronon://{namespace_prefix}{namespace}/{name}"

@@ -264,7 +264,7 @@ def _shape_fault(conf_type: ConfType, detail: Any) -> Fault:
     return Fault("input", where, problem, remedy)
 
 
-#: What pydantic misses, in words.
+#: What pydantic misses, as people read it.
 _BELONGS = {
     "model_type": "a JSON object",
     "dict_type": "a JSON object",

@@ -19,7 +19,7 @@ def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default
     """The id of a conf version's DAG: ``type.name__version``, with ``branch--`` in front off the default branch.
 
     ``name`` is the conf's without its version. What does not fit in :data:`MAX_LENGTH` characters of ``[A-Za-z0-9_.-]``, or
-    does not survive, is shortened and told apart by eight hex digits; the version stays at the end.
+    does not survive, is shortened and gets eight hex digits; the version stays at the end.
     """
     kind, tail = key.conf_type.value, f"__{version}" if version else ""
     prefix = "" if branch == default_branch else f"{branch}--"

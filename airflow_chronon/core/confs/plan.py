@@ -1,7 +1,7 @@
-"""What becomes of a conf or a job of the tree: a plan when it is good to run, or the reason why it has none.
+"""Verdicts on the confs and jobs of a tree: a plan for one that is good to run, else the reason why it has none.
 
 Every verdict answers ``key``, ``file``, ``status``, ``summary``, ``faults`` and ``warnings``; ``plan`` is None where there
-is no plan, and ``need_plan`` says why as an error. Only what differs between confs and jobs is asked of their plans.
+is no plan, and ``need_plan`` says why as an error. A plan answers what differs between confs and jobs.
 """
 
 from __future__ import annotations
@@ -104,6 +104,11 @@ class Plan(ABC):
         return False
 
     @property
+    def may_name_backends(self) -> bool:
+        """Whether its own file may say with which catalog or runner it works."""
+        return True
+
+    @property
     def starts_when_seen(self) -> bool:
         """Whether its schedule fires only once a reconcile has seen it (H14)."""
         return False
@@ -111,11 +116,6 @@ class Plan(ABC):
     def as_seen(self, seen: Callable[[IntervalSchedule], IntervalSchedule]) -> Plan:
         """The same, as the deployment knows its schedule where that decides when it fires."""
         return self
-
-    @property
-    def intervals(self) -> PartitionedSchedule | IntervalSchedule | None:
-        """The older name of ``schedule``."""
-        return self.schedule
 
     @property
     def plan(self) -> Self:
@@ -134,7 +134,7 @@ class Plan(ABC):
     def read_range(self, first: str, last: str, *, now: Instant | None = None) -> TimeWindow:
         """The intervals from ``first`` to ``last``, both inclusive and as people type them (C27).
 
-        Raises ``ChrononError`` for what names no range, for one of too many intervals and, with ``now``, for one whose
+        Raises ``ChrononError`` for what is not a range, for one of too many intervals and, with ``now``, for one whose
         last interval has not ended then.
         """
         schedule = self.need_schedule()

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from airflow_chronon.core.calendar.instants import DAY, Instant, duration_text
 from airflow_chronon.core.confs.conf import PARTITION_COLUMN, PARTITION_FORMAT, Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, MetaData, Query, TableInfo, seconds
-from airflow_chronon.core.confs.producers import Producer
-from airflow_chronon.core.confs.tree import ConfTree
+from airflow_chronon.core.confs.tree import ConfTree, Producer
 from airflow_chronon.core.partitions.grid import PartitionGrid, misalignment
 from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.waits.dependencies import CutOffs, Lookback, TableDependency
@@ -89,7 +88,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Edge:
-    """That one conf reads what another writes."""
+    """An edge between two confs: one reads what the other writes."""
 
     producer: ConfKey
     looks_back: bool  #: whether only partitions are read that ended before the consumer's own

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
-from airflow_chronon.core.confs.conf import Conf, ConfKey, schedule_faults, schedules_of
+from airflow_chronon.core.confs.conf import Conf, ConfKey, output_table, schedule_faults, schedules_of
 from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.inputs import left_without_inputs
 from airflow_chronon.core.confs.naming import dag_id, tags
-from airflow_chronon.core.confs.outputs import output_table
 from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf
 from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.sources import modes_with_dependencies
@@ -87,6 +86,10 @@ class ConfPlan(Plan):
     @property
     def is_left_out(self) -> bool:
         return not self.modes and self.settings.unscheduled is Unscheduled.OMIT
+
+    @property
+    def may_name_backends(self) -> bool:
+        return "airflow" in (self.conf.meta.custom_json or "")
 
     @property
     def modes(self) -> tuple[Mode, ...]:

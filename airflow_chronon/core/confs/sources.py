@@ -141,7 +141,7 @@ def _of_staging_query(resolver: Resolver, query: StagingQuery) -> Iterator[Table
                 Fault(
                     "input",
                     f"{where}.tableInfo.table",
-                    "the dependency names no table",
+                    "the dependency does not name a table",
                     "compile it again with zipline compile",
                 )
             )

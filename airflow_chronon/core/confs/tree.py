@@ -1,17 +1,60 @@
-"""The confs of one deployed tree, and who writes what in it."""
+"""The confs of one deployed tree, and which of them writes a table (C15)."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from airflow_chronon.core.confs.conf import Conf, ConfKey, output_spec
-from airflow_chronon.core.confs.documents import ConfType, GroupBy
-from airflow_chronon.core.confs.producers import ProducerIndex
+from airflow_chronon.core.confs.documents import ConfType, GroupBy, MetaData
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.settings.model import Environment
 
 _ORDER = {ConfType.GROUP_BY: 0, ConfType.JOIN: 1, ConfType.STAGING_QUERY: 2}
+_SUFFIXES = ("", "__derived", "__upload")
+
+
+@dataclass(frozen=True)
+class Producer:
+    """The conf that writes a table."""
+
+    conf: Conf
+    table: str  #: the table's real full name
+    by_placeholder: bool = False  #: linked by bare name, since the reference carries the consumer's own namespace
+
+
+class ProducerIndex:
+    """Every table that the tree writes, ``__derived`` and ``__upload`` included."""
+
+    def __init__(self, confs: Iterable[Conf]) -> None:
+        self._by_table: dict[str, list[Conf]] = defaultdict(list)
+        self._by_bare_name: dict[str, list[tuple[Conf, str]]] = defaultdict(list)
+        for conf in confs:
+            own = conf.table
+            for suffix in _SUFFIXES:
+                table = own + suffix
+                self._by_table[table].append(conf)
+                self._by_bare_name[table.rpartition(".")[2]].append((conf, table))
+
+    def writers(self, table: str) -> tuple[Conf, ...]:
+        """Every conf that writes this very table."""
+        return tuple(self._by_table.get(table, ()))
+
+    def find(self, table: str, *, consumer: ConfKey, owner: MetaData) -> Producer | None:
+        """The producer of a referenced table, without its sub-partitions.
+
+        By full name; else, when the namespace is ``owner``'s own (the compiler's placeholder for another team's table), by
+        bare name if exactly one conf other than ``consumer`` has it.
+        """
+        if writers := self._by_table.get(table):
+            return Producer(writers[0], table)
+        namespace, _, bare = table.rpartition(".")
+        if namespace != owner.output_namespace:
+            return None
+        hits = [(conf, real) for conf, real in self._by_bare_name.get(bare, ()) if conf.key != consumer]
+        return Producer(hits[0][0], hits[0][1], by_placeholder=True) if len(hits) == 1 else None
 
 
 class ConfTree:

@@ -1,4 +1,4 @@
-"""What is told of a conf: its grid, its modes, what each run writes and waits for."""
+"""The description of a conf: its grid, its modes, what each run writes and waits for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RUN_HEAD = ("fire", "partition", "mode", "writes", "waits for")
 
 @dataclass(frozen=True)
 class ConfDescription(Description):
-    """One conf in words and as JSON."""
+    """One conf as text and as JSON."""
 
     source: ClassVar[str] = "Conf"
     plan: ConfPlan

@@ -1,4 +1,4 @@
-"""What is told of a plan, in words and as JSON: the questions that confs and jobs answer differently."""
+"""The base class of a plan's description: what confs and jobs answer for text, page and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNS_SHOWN = 8  #: on a page
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Who reads whose table; plans are known by their keys."""
+    """Who reads whose table, for the links on pages; plans are known by their keys."""
 
     dag_ids: Mapping[str, str] = field(default_factory=dict)  #: of every good plan
     consumers: Mapping[str, frozenset[str]] = field(default_factory=dict)  #: the plans that read a plan's table
@@ -35,7 +35,7 @@ class Neighbours:
 
 
 class Description(ABC):
-    """One plan as people and programs are told of it."""
+    """How one plan is shown: in a terminal, on the page of its DAG and as JSON."""
 
     source: ClassVar[str]  #: what its file is called on a page
 

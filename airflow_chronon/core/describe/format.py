@@ -1,4 +1,4 @@
-"""Runs and waits in words, for task logs and DAG pages."""
+"""Runs and waits as text, for task logs and DAG pages."""
 
 from __future__ import annotations
 

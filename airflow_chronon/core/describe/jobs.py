@@ -1,4 +1,4 @@
-"""What is told of a job: its command, its fires, the window of each run."""
+"""The description of a job: its command, its fires, the window of each run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
 
-NOT_ACTIVE = "It does not fire yet: a job is armed by its first reconcile, and so is one that was switched on again."
+NOT_ACTIVE = (
+    "It does not fire yet: a job becomes active with its first reconcile, and so does one that was switched on again."
+)
 
 
 @dataclass(frozen=True)
 class JobDescription(Description):
-    """One job in words and as JSON."""
+    """One job as text and as JSON."""
 
     source: ClassVar[str] = "Job file"
     plan: JobPlan
@@ -55,14 +57,14 @@ class JobDescription(Description):
         schedule = self.plan.schedule
         if schedule is None:
             return ["None: it runs when someone starts it."]
-        words = _in_words(schedule, self.plan)
-        return [words] if is_active or not schedule.enabled else [NOT_ACTIVE, words]
+        text = _sentences(schedule, self.plan)
+        return [text] if is_active or not schedule.enabled else [NOT_ACTIVE, text]
 
     def page_sections(self, neighbours: Neighbours) -> Sequence[str]:
         return () if self.plan.schedule is None else _runs(self.plan.schedule)
 
 
-def _in_words(schedule: IntervalSchedule, plan: JobPlan) -> str:
+def _sentences(schedule: IntervalSchedule, plan: JobPlan) -> str:
     catch_up = schedule.catch_up
     sentences = [f"Fires at `{schedule.cron.text}` (UTC)" if schedule.enabled else "Switched off (`enabled: false`)"]
     if schedule.lookback is not None:

@@ -18,7 +18,7 @@ from airflow_chronon.errors import Fault
 def plan_page(
     plan: Plan, *, neighbours: Neighbours | None = None, is_active: bool = True, held_on: Sequence[Fault] = ()
 ) -> str:
-    """Markdown of one conf or job: what it is, its schedule in words, what it reads, the runs of a reference week.
+    """Markdown of one conf or job: what it is, its schedule in sentences, what it reads, the runs of a reference week.
 
     ``is_active`` is false for a schedule that is on and fires only once a reconcile has seen it (H14). ``held_on`` is what is
     wrong with the settings file: the last good settings hold on (C23).

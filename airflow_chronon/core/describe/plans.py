@@ -1,4 +1,4 @@
-"""The description of a plan, whatever it is of."""
+"""Picks the description of a plan by its kind, conf or job."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ _DESCRIPTIONS: Mapping[type[Plan], Callable[[Any], Description]] = {
 
 
 def describe(plan: Plan) -> Description:
-    """What is told of a plan."""
+    """The description of a plan."""
     return _DESCRIPTIONS[type(plan)](plan)

@@ -92,7 +92,7 @@ def _schedule_of(text: str, notes: list[Fault]) -> dict[str, Any]:
             notes.append(Fault("input", _INSIDE, problem, "put the job's own command into argv"))
         found = found[_INSIDE]
     if not isinstance(found, dict):
-        raise Rejected([Fault("input", "", "it is no schedule object", remedy)])
+        raise Rejected([Fault("input", "", "it is not a schedule object", remedy)])
     return found
 
 

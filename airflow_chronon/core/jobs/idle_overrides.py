@@ -1,4 +1,4 @@
-"""Overrides of the settings that are for no conf and no job: misspelt, most likely."""
+"""Overrides in the settings that match no conf and no job: misspelt, most likely."""
 
 from __future__ import annotations
 

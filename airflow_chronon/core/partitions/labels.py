@@ -39,7 +39,7 @@ class IllegalFormat(ChrononError):
 
 
 class IllegalLabel(ChrononError):
-    """Text that is no label of the table's grid and format."""
+    """Text that is not a label of the table's grid and format."""
 
 
 def _illegal_format(pattern: str, problem: str, remedy: str) -> IllegalFormat:
@@ -51,7 +51,7 @@ class PartitionFormat:
     """A Java date pattern. Encoding and decoding are inverse for every instant in whole minutes.
 
     Raises :class:`IllegalFormat` for a letter outside ``y M d H m s``, ``MMM`` and longer runs included, an open quote,
-    a reserved sign, no year, month or day, and two one-letter fields in one run of digits: their ends cannot be told.
+    a reserved sign, no year, month or day, and two one-letter fields in one run of digits: nobody can say where they end.
     """
 
     pattern: str

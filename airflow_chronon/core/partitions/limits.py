@@ -1,4 +1,4 @@
-"""How much one command looks at: 30 years of minutes fill the memory."""
+"""The limit on the runs or partitions of one command: 30 years of minutes would fill the memory."""
 
 from __future__ import annotations
 

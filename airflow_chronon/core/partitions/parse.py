@@ -89,7 +89,7 @@ def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
         if re.search(r"T.*(Z|[+-][0-9]{2}:?[0-9]{2})$", text.strip(), re.I):
             return parse_instant(text)
     except ValueError:
-        raise _refused(field, f"{text!r} is no instant", "write it like 2026-01-15T03:00:00Z") from None
+        raise _refused(field, f"{text!r} is not an instant", "write it like 2026-01-15T03:00:00Z") from None
     if is_end:
         return read_end(text, spec, field=field) + spec.grid.interval
     return read_start(text, spec, field=field)
@@ -111,14 +111,14 @@ def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]
         pass  # not the canonical label: one of the other spellings
     match = next((m for shape in _SHAPES if (m := shape.fullmatch(cleaned))), None)
     if match is None:
-        raise _refused(field, f"{text!r} is no partition", _REMEDY)
+        raise _refused(field, f"{text!r} is not a partition", _REMEDY)
     parts = {name: int(value) for name, value in match.groupdict().items() if value is not None and name != "sign"}
     if parts.pop("second", 0):
         raise _refused(field, f"{text!r} has seconds, and partitions are whole minutes", "leave the seconds out")
     try:
         instant = from_datetime(datetime(**parts, tzinfo=UTC))
     except ValueError as error:
-        raise _refused(field, f"{text!r} is no date: {error}", _REMEDY) from None
+        raise _refused(field, f"{text!r} is not a date: {error}", _REMEDY) from None
     return instant, "hour" not in parts and not spec.grid.is_legacy_daily
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 
@@ -21,7 +21,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True)
 class Keep:
-    """The conf is in the tree and nothing about it has changed."""
+    """Do nothing: the conf is in the tree and nothing about it has changed."""
 
     dag_id: str
 
@@ -37,7 +37,7 @@ class Deploy:
 
 @dataclass(frozen=True)
 class Restore:
-    """A conf is back before its DAG was deleted: its retirement ends, and its record goes on."""
+    """End a retirement, since the conf is back before its DAG was deleted; its record goes on."""
 
     dag_id: str
     record: DeploymentRecord
@@ -45,7 +45,7 @@ class Restore:
 
 @dataclass(frozen=True)
 class Record:
-    """Something else is to be remembered of a DAG: a pause, a broken conf, how far a replay has come."""
+    """Save what else is to be remembered of a DAG: a pause, a broken conf, how far a replay has come."""
 
     dag_id: str
     record: DeploymentRecord
@@ -61,7 +61,7 @@ class SetAside:
 
 @dataclass(frozen=True)
 class Unpause:
-    """Nothing stays held by hand (C25)."""
+    """Unpause a DAG that was paused by hand (C25)."""
 
     dag_id: str
     why: str
@@ -95,7 +95,7 @@ class Drain:
 
 @dataclass(frozen=True)
 class WaitForRuns:
-    """Runs in progress finish first."""
+    """Wait until the runs in progress have finished."""
 
     dag_id: str
     runs: int
@@ -120,7 +120,7 @@ class StopRuns:
 
 @dataclass(frozen=True)
 class Wait:
-    """Something else has to happen first; the next reconcile looks again."""
+    """Wait for something else; the next reconcile looks again."""
 
     dag_id: str
     what: str
@@ -186,6 +186,6 @@ class Plan:
         )
 
     @property
-    def is_settled(self) -> bool:
+    def is_up_to_date(self) -> bool:
         """Whether Airflow is as the tree says: nothing to do and nothing to wait for."""
         return all(isinstance(action, Keep | Report) for action in self.actions) and not self.findings

@@ -1,4 +1,4 @@
-"""The plan itself: a pure function from what is there to what is to be done.
+"""Builds the plan of a reconcile: a pure function from facts to actions.
 
 Each DAG id is decided alone, from its record and its plan: deployed, kept as it is since its conf is bad, or retired.
 """
@@ -11,9 +11,7 @@ from enum import Enum
 from typing import Any, get_args
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan
+from airflow_chronon.core.confs.plan import Plan as ConfOrJob
 from airflow_chronon.core.plan.actions import (
     Action,
     Deploy,
@@ -33,13 +31,12 @@ from airflow_chronon.core.plan.actions import (
 )
 from airflow_chronon.core.plan.facts import Facts
 from airflow_chronon.core.plan.findings import findings
-from airflow_chronon.core.plan.history import record_after, switched_off
-from airflow_chronon.core.plan.manifest import manifest_of, settings_of_manifest
 from airflow_chronon.core.plan.mass_retirement import held_back
-from airflow_chronon.core.plan.pending import pending_ranges
-from airflow_chronon.core.plan.record import DeploymentRecord
 from airflow_chronon.core.plan.retirement import OrphanedDag, retire_steps
-from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from airflow_chronon.core.records.history import record_after, switched_off
+from airflow_chronon.core.records.manifest import manifest_of, settings_of_manifest
+from airflow_chronon.core.records.pending import pending_ranges
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.settings.model import ConfSettings, OnRetire, Pause
 from airflow_chronon.errors import Fault
 
@@ -125,13 +122,13 @@ class _Planner:
         elif dag_id not in self.held:
             yield from self._retire(dag_id, record)
 
-    def _deploy(self, plan: GoodPlan, known: DeploymentRecord | None) -> Iterator[Action]:
+    def _deploy(self, plan: ConfOrJob, known: DeploymentRecord | None) -> Iterator[Action]:
         dag_id, dag = plan.dag_id, self.facts.dag(plan.dag_id)
         # by the record where Airflow does not have the DAG now
         is_paused = dag.is_paused if dag is not None else known is not None and known.is_paused
-        is_paused_job = is_paused and isinstance(plan, JobPlan)
+        is_paused_job = is_paused and not plan.has_partitions
         manifest, grid = manifest_of(plan, dumps=self.dumps), self.facts.airflow.contracts.get(dag_id)
-        if isinstance(plan, ConfPlan) and grid not in (None, str(plan.spec.grid)):
+        if plan.grid is not None and grid not in (None, str(plan.grid)):
             # a changed grid is not a new revision: every run of it fails, and the grid of the table goes on to hold (C22)
             record = replace(known or DeploymentRecord(dag_id, None, self.now), manifest=manifest, retirement=None)
         else:
@@ -161,17 +158,16 @@ class _Planner:
         else:
             yield Unpause(dag_id, "it was paused by hand; to stop it, set enabled: false, or pause: allow (C25)")
 
-    def _replays(self, plan: GoodPlan, record: DeploymentRecord) -> tuple[DeploymentRecord, list[Action]]:
+    def _replays(self, plan: ConfOrJob, record: DeploymentRecord) -> tuple[DeploymentRecord, list[Action]]:
         """The next replays of what is pending; Airflow takes one backfill of a DAG at a time."""
-        dag_id, schedule, airflow = plan.dag_id, plan.intervals, self.facts.airflow
+        dag_id, schedule, airflow = plan.dag_id, plan.schedule, self.facts.airflow
         dag, past = self.facts.dag(dag_id), airflow.past_runs.get(dag_id)
         if record.pending is None or schedule is None or dag is None or past is None:
             return record, []
         if dag.is_paused and plan.settings.pause is Pause.ALLOW:
             return record, []  # a replay would wait for ever; it stays pending until someone unpauses the DAG
-        if isinstance(schedule, IntervalSchedule):
-            schedule = record.seen(schedule, active_since=self.now)  # as its timetable has it
-        pending, ranges = pending_ranges(record.pending, schedule, past)
+        as_fired = record.seen(schedule, active_since=self.now)  # as its timetable has it
+        pending, ranges = pending_ranges(record.pending, as_fired, past)
         steps: list[Action] = []
         backfills = 1 if dag_id in airflow.backfilling else 0
         for each in ranges:

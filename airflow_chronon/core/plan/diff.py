@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.describe.format import span
-from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.facts import TreeFacts
-from airflow_chronon.core.plan.grid_contract import contract_fault
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.grid_contract import contract_fault
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.errors import Fault
 
 
@@ -65,12 +64,12 @@ def _differences(before: TreeFacts, after: TreeFacts) -> Iterator[Difference]:
             if fault is not None:
                 yield Difference(Change.GRID, dag_id, fault=fault)
             elif manifest_of(old).digest != manifest_of(new).digest:
-                what = "its schedule" if old.intervals != new.intervals else "its document or settings"
+                what = "its schedule" if old.schedule != new.schedule else "its document or settings"
                 yield Difference(Change.CHANGED, dag_id, what)
 
 
-def _grid_fault(old: GoodPlan, new: GoodPlan) -> Fault | None:
+def _grid_fault(old: Plan, new: Plan) -> Fault | None:
     """A grid that was changed without a version bump (C22); jobs have none."""
-    if isinstance(old, ConfPlan) and isinstance(new, ConfPlan):
-        return contract_fault(str(old.spec.grid), new.spec.grid, table=new.table)
-    return None
+    if old.grid is None or new.grid is None:
+        return None
+    return contract_fault(str(old.grid), new.grid, table=new.table)

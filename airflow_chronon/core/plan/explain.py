@@ -1,4 +1,4 @@
-"""The plan in words: the same list that is applied."""
+"""A plan as text for people and as JSON: the same list of actions that is applied."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from airflow_chronon.core.plan.actions import (
     Wait,
     WaitForRuns,
 )
-from airflow_chronon.core.plan.pending import WHY_PENDING
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.pending import WHY_PENDING
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.runs.states import WHY_STRANDED
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
@@ -42,8 +42,8 @@ def explain_plan(plan: Plan) -> tuple[str, ...]:
     """A line per action, kept confs as one sum, and a sum of all at the end."""
     lines = [line for action in plan.actions for line in _lines(action)]
     kept = sum(isinstance(action, Keep) for action in plan.actions)
-    told = [action for action in plan.actions if not isinstance(action, Keep)]
-    counts = Counter(next(_lines(action)).split()[0].lower() for action in told)
+    shown = [action for action in plan.actions if not isinstance(action, Keep)]
+    counts = Counter(next(_lines(action)).split()[0].lower() for action in shown)
     sums = ", ".join(f"{word} {number}" for word, number in counts.items()) or "nothing to do"
     return (*lines, f"{counted(kept, 'conf')} unchanged; {sums}")
 

@@ -1,4 +1,4 @@
-"""What a plan is worked out from, as plain values: the tree, Airflow, and what the state folder remembers."""
+"""The facts that a plan is worked out from, as plain values: the tree, Airflow, and what the state folder remembers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from functools import cached_property
 
 from airflow_chronon.core.confs.conf import Conf
 from airflow_chronon.core.confs.naming import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
-from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job
-from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan, Verdict
-from airflow_chronon.core.plan.manifest import OFF_TAG, family_of
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.manifest import OFF_TAG, family_of
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import Fault
@@ -34,7 +32,7 @@ class TreeState(Enum):
 
 @dataclass(frozen=True)
 class Deployment:
-    """Whose DAGs these are: nothing else is ever touched (C24)."""
+    """The branch and the DAG bundle whose DAGs a plan may touch (C24)."""
 
     branch: str
     bundle: str | None  #: Airflow's DAG bundle; None: any, for a branch that is given up as a whole
@@ -77,7 +75,7 @@ class TreeFacts:
     state: TreeState
     problems: tuple[Fault, ...] = ()
     warnings: tuple[Fault, ...] = ()  #: what is odd and keeps nothing from being deployed
-    plans: Mapping[str, GoodPlan] = field(default_factory=dict)  #: the good ones
+    plans: Mapping[str, Plan] = field(default_factory=dict)  #: the good ones
     ids: frozenset[str] = frozenset()  #: every DAG id that a conf or job of the tree stands for, whatever its verdict
     keys: frozenset[str] = frozenset()  #: ``type/name`` and files of the confs that are not good: they count as present
     bad: tuple[RejectedConf, ...] = ()  #: the confs that are not good, and why
@@ -120,7 +118,7 @@ def tree_facts(
 
     ``unchanged`` are the families of what the branch leaves to the default branch (C24): not deployed here, and not lost.
     """
-    plans = {verdict.dag_id: verdict for verdict in verdicts.values() if isinstance(verdict, ConfPlan | JobPlan)}
+    plans = {plan.dag_id: plan for plan in good_plans(verdicts)}
     readable, readable_jobs = list(confs), list(jobs)
 
     def id_of(conf: Conf) -> str:

@@ -11,7 +11,7 @@ from airflow_chronon.core.confs.inputs import begins_later
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.plan.actions import Report, Severity
 from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
-from airflow_chronon.core.plan.grid_contract import contract_fault
+from airflow_chronon.core.records.grid_contract import contract_fault
 from airflow_chronon.errors import Fault
 
 ENOUGH_RUNS_PER_LOOP = 100  #: with Airflow's default of 20, replays starve while 20 runs wait for data

@@ -1,4 +1,4 @@
-"""What a plan has to know of single DAGs, by what the tree, the state folder and the list of Airflow's DAGs tell."""
+"""Which DAGs a reconcile has to ask Airflow more about before it can plan, so that it asks about no others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.plan.facts import Deployment, KnownDag, StateFacts, TreeFacts, orphaned_dags
-from airflow_chronon.core.plan.history import pending_after
+from airflow_chronon.core.records.history import pending_after
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ def needs_of(
 ) -> Needs:
     """What is to be asked of Airflow once, before a plan is made."""
 
-    def is_pending(dag_id: str, plan: GoodPlan) -> bool:
+    def is_pending(dag_id: str, plan: Plan) -> bool:
         known, dag = state.records.get(dag_id), dags.get(dag_id)
         if known is None or dag is None or not deployment.owns(dag):
             return False
-        return pending_after(known, plan.intervals, now=now) is not None
+        return pending_after(known, plan.schedule, now=now) is not None
 
     def is_on_known_grid(dag_id: str, plan: ConfPlan) -> bool:
         return dag_id in state.records and state.records[dag_id].grid == str(plan.spec.grid)

@@ -17,7 +17,7 @@ from airflow_chronon.core.plan.actions import (
     WaitForRuns,
 )
 from airflow_chronon.core.plan.facts import KnownDag
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.record import DeploymentRecord
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Whose turn it is to write: one writer per partition at a time, the earlier first (C28)."""
+"""The write order: one run at a time writes a partition, the earlier first (C28)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Writer:
     """A work task that has begun, and the whole partitions that it writes."""
 
     run_id: str
-    start: float  #: seconds since the epoch; a wait for its turn does not change it, a retry does
+    start: float  #: seconds since the epoch; waiting does not change it, a retry does
     window: TimeWindow
 
     @property
@@ -30,9 +30,9 @@ class Writer:
 
 
 def writers_before(me: Writer, others: Iterable[Writer]) -> tuple[Writer, ...]:
-    """Who must finish before ``me`` may write, the first of them first; empty: it is my turn.
+    """The writers that must finish before ``me`` may write, the earliest first; empty when there are none.
 
-    The order is total and nobody's place in it changes while he waits, so that two never wait for each other.
+    The order is total and no place in it changes during a wait, so that two never wait for each other.
     """
     predecessors = [
         other for other in others if other.run_id != me.run_id and other.overlaps(me) and other.order < me.order

@@ -1,4 +1,4 @@
-"""What every schedule answers, and the one policy for the runs that were missed (C29, H8 to H15).
+"""The base class of schedules, with the one policy for runs that were missed (C29, H8 to H15).
 
 A schedule is a row of runs over intervals that follow each other: partitions of a grid, or the times between two fires.
 The two kinds differ in what a run is for. Which run is next, due, missed or skipped is decided here for both, by where
@@ -10,12 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.schedules.request import RunRequest
+
+if TYPE_CHECKING:
+    from typing import Self  # typing has it from Python 3.11
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ class Schedule(ABC, Generic[RunT]):
     @property
     @abstractmethod
     def start_text(self) -> str:
-        """Where the schedule begins, in words; for one that has a start."""
+        """Where the schedule begins, as text; for one that has a start."""
 
     @abstractmethod
     def starts(self, start: Instant, end: Instant) -> Iterable[Instant]:
@@ -224,9 +227,14 @@ class Schedule(ABC, Generic[RunT]):
     def starts_of(self, run: RunT) -> Sequence[Instant]:
         """The intervals that a run is for, oldest first: a replay is one run for each (C9)."""
 
+    def seen(self, *, first: Instant, active_since: Instant) -> Self:
+        """The schedule as a deployment knows it that saw it first at ``first``; only a job's depends on that (H14, H15)."""
+        return self
+
     @abstractmethod
     def with_catch_up(self, catch_up: CatchUp) -> Schedule[RunT]:
         """The same schedule with another policy for what was missed."""
 
 
 AnySchedule: TypeAlias = Schedule[Any]  #: where it does not matter whose runs they are
+ScheduleT = TypeVar("ScheduleT", bound=AnySchedule)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from airflow_chronon.core.calendar.cron import Cron
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, iso, parse_instant
@@ -20,6 +20,9 @@ from airflow_chronon.core.schedules.base import CatchUp, Schedule
 from airflow_chronon.core.schedules.job_runs import JobRun, illegal_key, refuse_key_and_window, run_by_hand
 from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.errors import ChrononError, Fault
+
+if TYPE_CHECKING:
+    from typing import Self  # typing has it from Python 3.11
 
 _DAY_TEXT = re.compile(r"\d{4}-\d\d-\d\d")
 LONGEST = 500 * 366 * DAY  #: the longest offset and lookback, in seconds: keeps every window within the calendar
@@ -46,9 +49,8 @@ class IntervalSchedule(Schedule[JobRun]):
     offset: int = 0  #: seconds by which the window lies before the interval (H2)
     lookback: int | None = None  #: seconds that the window reaches back from the fire (H3)
     enabled: bool = True
-    active_since: Instant | None = (
-        None  #: lower bound without catch-up: earlier fires are neither missed nor pending (H8, H14)
-    )
+    #: Lower bound without catch-up: earlier fires are neither missed nor pending (H8, H14).
+    active_since: Instant | None = None
     end_field: ClassVar[str] = "end_time"
 
     def __post_init__(self) -> None:
@@ -58,7 +60,7 @@ class IntervalSchedule(Schedule[JobRun]):
         if faults:
             raise IllegalJobSchedule(faults[0])
 
-    def seen(self, *, first: Instant, active_since: Instant) -> IntervalSchedule:
+    def seen(self, *, first: Instant, active_since: Instant) -> Self:
         """The schedule as the deployment knows it (H8, H14, H15).
 
         ``first`` is when it first saw the job, the start of a schedule that names none; ``active_since`` when it first saw it or
@@ -121,12 +123,10 @@ class IntervalSchedule(Schedule[JobRun]):
 
     @property
     def is_on(self) -> bool:
-        """Whether it fires at all."""
         return self.enabled
 
     @property
     def first_start(self) -> Instant | None:
-        """Where the first interval begins, when that is said."""
         return self.catch_up.start
 
     def read_range(self, start: str, end: str) -> TimeWindow:
@@ -146,7 +146,6 @@ class IntervalSchedule(Schedule[JobRun]):
         return TimeWindow(found[0], self.end_of(found[-1]))
 
     def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
-        """Refuse a range whose last interval has not ended."""
         if window.end > now:
             problem = f"its last interval ends at {iso(window.end)}, which has not come at {iso(now)}"
             raise _illegal_range("end_ds", problem, "end earlier")
@@ -208,7 +207,6 @@ class IntervalSchedule(Schedule[JobRun]):
         return self.cron.first_at_or_after(start + 1)
 
     def label(self, start: Instant) -> PartitionKey:
-        """The partition key of a logical date."""
         return PartitionKey(iso(start))
 
     def start_of_key(self, key: str, *, now: Instant) -> Instant:
@@ -227,11 +225,9 @@ class IntervalSchedule(Schedule[JobRun]):
         return instant
 
     def with_catch_up(self, catch_up: CatchUp) -> IntervalSchedule:
-        """The same schedule with another policy for what was missed."""
         return replace(self, catch_up=catch_up)
 
     def run_after(self, fire: Instant) -> JobRun | None:
-        """The first run with a fire after ``fire``, nothing skipped; None when there is none any more."""
         if not self.enabled:
             return None
         start, end = self.catch_up.start, self.catch_up.end
@@ -239,7 +235,6 @@ class IntervalSchedule(Schedule[JobRun]):
         return None if end is not None and following > end else self.run_at(following)
 
     def newest_before(self, instant: Instant) -> JobRun | None:
-        """The newest run with a fire strictly before ``instant``; None when there is none."""
         if not self.enabled:
             return None
         start, end = self.catch_up.start, self.catch_up.end

@@ -1,4 +1,4 @@
-"""Runs of jobs, and those that no schedule has a say in: over a window given by hand, or of a job without one (H2, H7)."""
+"""Runs of jobs: scheduled ones, and those started by hand over a given window or without one (H2, H7)."""
 
 from __future__ import annotations
 

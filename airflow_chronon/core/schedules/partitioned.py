@@ -75,7 +75,6 @@ class PartitionedSchedule(Schedule[Run]):
 
     @property
     def is_on(self) -> bool:
-        """Whether it fires at all."""
         return bool(self.modes)
 
     @cached_property
@@ -85,7 +84,6 @@ class PartitionedSchedule(Schedule[Run]):
         return None if start is None else self.spec.grid.ceil(start)
 
     def run_after(self, end: Instant) -> Run | None:
-        """The first run whose newest partition ends after ``end``; None when there is none."""
         grid = self.spec.grid
         if self.first_start is not None:
             end = max(end, self.first_start)
@@ -100,7 +98,6 @@ class PartitionedSchedule(Schedule[Run]):
         return self._run(next_end, {mode: fires[mode] for mode in fires if ends[mode] == next_end})
 
     def newest_before(self, instant: Instant) -> Run | None:
-        """The newest run with a fire strictly before ``instant``; None when there is none."""
         if not self.modes:
             return None
         grid = self.spec.grid
@@ -175,7 +172,6 @@ class PartitionedSchedule(Schedule[Run]):
         return read_span(start, end, self.spec)
 
     def check_ended(self, window: TimeWindow, *, now: Instant) -> None:
-        """Refuse a range whose last partition has not closed."""
         check_closed(window, self.spec, now=now, field="end_ds")
 
     def covering_run(self, start: Instant, *, mode: Mode | None = None) -> Run | None:
@@ -208,7 +204,6 @@ class PartitionedSchedule(Schedule[Run]):
 
     @property
     def grid(self) -> PartitionGrid:
-        """Where partitions begin and end."""
         return self.spec.grid
 
     @property
@@ -225,15 +220,12 @@ class PartitionedSchedule(Schedule[Run]):
         return run.end - self.spec.grid.interval
 
     def starts(self, start: Instant, end: Instant) -> Sequence[Instant]:
-        """The partitions that start in ``[start, end)``, oldest first."""
         return range(self.spec.grid.ceil(start), end, self.spec.grid.interval)
 
     def end_of(self, start: Instant) -> Instant:
-        """Where the partition that starts at ``start`` ends."""
         return start + self.spec.grid.interval
 
     def label(self, start: Instant) -> PartitionKey:
-        """The label of the partition that starts at ``start``."""
         return self.spec.label(start)
 
     def start_of_key(self, key: str, *, now: Instant) -> Instant:
@@ -246,7 +238,6 @@ class PartitionedSchedule(Schedule[Run]):
         return start
 
     def with_catch_up(self, catch_up: CatchUp) -> PartitionedSchedule:
-        """The same schedule with another policy for what was missed."""
         return replace(self, catch_up=catch_up)
 
     def without_bounds(self) -> PartitionedSchedule:

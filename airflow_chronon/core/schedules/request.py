@@ -1,4 +1,4 @@
-"""What an Airflow run was asked for, whatever tells of it: a task, a trigger or the REST API (C9, C27, H2, H7)."""
+"""The request of an Airflow run: the partition or window that a task, a trigger or the REST API asks for (C9, H2, H7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A schedule and since when it holds: what H20 explains past intervals by."""
+"""A schedule revision: a schedule and since when it holds, by which past intervals are explained (H20)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ class ScheduleRevision:
     """The schedule-relevant settings of a conf or job, and since when they hold: until the ``since`` of the next revision."""
 
     since: Instant
-    schedule: (
-        PartitionedSchedule | IntervalSchedule | None
-    )  #: grid, modes and catch-up policy; without modes nothing fires
+    #: Grid, modes and catch-up policy; without modes nothing fires.
+    schedule: PartitionedSchedule | IntervalSchedule | None
     enabled: bool = True  #: ``enabled`` of the settings: tells a schedule that was switched off from a conf without one
     is_paused: bool = False  #: a job that was paused by hand (H14)
     is_broken: bool = False  #: it is off because its conf was bad, not because someone meant it (C23)

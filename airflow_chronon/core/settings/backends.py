@@ -1,4 +1,4 @@
-"""What the kinds of catalogs and runners have against the settings: sections merged, filled in and judged, nothing opened."""
+"""Validation of the sections ``catalog`` and ``runner``, merged and filled in; nothing is opened."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def file_problems(settings: Settings, environ: Mapping[str, str]) -> list[Proble
 
 def _added(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
     """The problems that a section has beyond those of the section which it is laid over."""
-    told = {(problem.path, problem.message) for problem in known}
-    return [problem for problem in problems if (problem.path, problem.message) not in told]
+    seen = {(problem.path, problem.message) for problem in known}
+    return [problem for problem in problems if (problem.path, problem.message) not in seen]

@@ -1,4 +1,4 @@
-"""What a model has against a settings text, in sentences: the key, what is allowed there, and the nearest known key."""
+"""Validation errors of settings as sentences: the key, what is allowed there, and the nearest known key."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _problem(model: type[BaseModel], detail: Any, beside: Collection[str]) -> Pr
 
 
 def _remedy(detail: Any) -> str:
-    """What may stand there instead, in words."""
+    """What may stand there instead, as people read it."""
     kind, limits = detail["type"], detail.get("ctx", {})
     if kind in _REMEDIES:
         return _REMEDIES[kind].format(**limits)

@@ -1,4 +1,4 @@
-"""The kinds of values that settings are made of, and the sentences for those that are none."""
+"""The types of values in settings, each with the sentence for a value that is not one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``${NAME}`` and ``${NAME:-default}`` in a setting: what the environment fills in."""
+"""Fills in ``${NAME}`` and ``${NAME:-default}`` in settings from the environment."""
 
 from __future__ import annotations
 

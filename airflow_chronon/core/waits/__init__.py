@@ -1,1 +1,1 @@
-"""What a run waits for, and whether it is there."""
+"""What a run waits for, and how a poll finds out whether it is there."""

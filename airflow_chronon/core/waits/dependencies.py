@@ -35,7 +35,7 @@ class Lookback(Enum):
 
 @dataclass(frozen=True)
 class CutOffs:
-    """The instants of a range's inclusive cut-off labels; None is no cut-off."""
+    """The instants of a range's inclusive cut-off labels; None stands for no cut-off."""
 
     start: Instant | None = None  #: start of the first partition (or day) inside
     end: Instant | None = None  #: end of the last partition (or day) inside

@@ -1,4 +1,4 @@
-"""Looking at a table on behalf of many waits: the questions, one sighting per poll, and a verdict per wait."""
+"""Looking at a table on behalf of many waits: the queries, one observation per poll, and a verdict per wait."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def query_of(wait: Wait) -> Query:
 
 
 def queries_of(waits: Iterable[Wait]) -> tuple[Query, ...]:
-    """The distinct questions of some waits, in a fixed order."""
+    """The distinct queries of some waits, in a fixed order."""
     return tuple(sorted({query_of(wait) for wait in waits}))
 
 
 def observe(catalog: PartitionCatalog, table: str, queries: Iterable[Query]) -> Observation:
-    """Ask the catalog once. A catalog that cannot answer is no verdict: the wait goes on and says why."""
+    """Ask the catalog once. A catalog that cannot answer is not a verdict: the wait goes on and says why."""
     answers: dict[Query, Answer] = {}
     try:
         for query in queries:

@@ -1,4 +1,4 @@
-"""Whether what a run waits for is there (C17 to C20), and in words what is not."""
+"""Whether what a run waits for is there (C17 to C20), and a sentence about what is not."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def check_shape(table: str, column: str, listing: TableListing) -> None:
 
 
 def lookback_holes(wait: Wait, listing: TableListing) -> tuple[PartitionRange, ...]:
-    """The gaps of the lookback, oldest first. What lies before the table's first landed label is no gap (C17)."""
+    """The gaps of the lookback, oldest first. What lies before the table's first landed label is not a gap (C17)."""
     return _holes(wait, listing.labels(wait.column, wait.sub))
 
 

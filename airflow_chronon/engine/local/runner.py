@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.engine.local.computation import ON_SPARK, Action, Computation, Output, Session
-from airflow_chronon.engine.local.group_by import GroupByBackfill, GroupByUpload
-from airflow_chronon.engine.local.join import JoinBackfill
+from airflow_chronon.engine.local.features.group_by import GroupByBackfill, GroupByUpload
+from airflow_chronon.engine.local.joins.join import JoinBackfill
 from airflow_chronon.engine.local.kv import KeyValueStore, MetadataUpload, UploadToKv
 from airflow_chronon.engine.local.publish import TableWriter
 from airflow_chronon.engine.local.result import Result

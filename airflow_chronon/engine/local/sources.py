@@ -18,8 +18,8 @@ from airflow_chronon.core.describe.format import span
 from airflow_chronon.core.partitions.labels import IllegalLabel
 from airflow_chronon.core.waits.dependencies import TableDependency
 from airflow_chronon.engine.local.computation import Session, refused
-from airflow_chronon.engine.local.feature_documents import FeatureQuery
-from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.columns import TIME, VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.documents import FeatureQuery
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.sql.parquet import UnknownTable, data_files, identifier, literal, scan
 from airflow_chronon.sql.spark import UnreadableSql, read_query

@@ -249,7 +249,7 @@ class TestNames:
             assert len(dag_id) <= 250
             assert dag_id.endswith("__12")
 
-    def test_letters_that_airflow_does_not_take_are_told_apart(self, root):
+    def test_letters_that_airflow_does_not_take_are_distinguished(self, root):
         # C26, prior art 17
         for name in ("orders.ö", "orders.ä"):
             root.staging_query(name)

@@ -14,7 +14,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.describe.jobs import NOT_ACTIVE
 from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.plan.manifest import OFF_TAG, DeployedManifest, manifest_of, plan_of_manifest
+from airflow_chronon.core.records.manifest import OFF_TAG, DeployedManifest, manifest_of, plan_of_manifest
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.state.folder import StateFolder

@@ -56,7 +56,7 @@ class TestUnchangedConfs:
                 target = tree / "compiled" / file.relative_to(corpus)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target)
-        # one path for both, since the path of a conf is no part of it
+        # one path for both, since the path of a conf is not a part of it
         here = tmp_path / "chronon"
         results = []
         for tree, seed in zip(trees, ("1", "2"), strict=True):

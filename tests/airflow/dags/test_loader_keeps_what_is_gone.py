@@ -14,9 +14,9 @@ from airflow_chronon.airflow.operators.modes import ChrononOperator
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of
-from airflow_chronon.core.plan.record import Retirement
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import OFF_TAG, manifest_of
+from airflow_chronon.core.records.record import Retirement
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.deployment import DEFAULT_BUNDLE

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from airflow_chronon.core.plan.facts import Deployment
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import OFF_TAG, manifest_of
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import OFF_TAG, manifest_of
 from airflow_chronon.core.settings.model import Environment
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from airflow_chronon.deployment import DEFAULT_BUNDLE

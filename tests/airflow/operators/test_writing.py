@@ -187,7 +187,7 @@ def test_an_api_that_is_down_fails_the_try_and_not_the_run(find: Any) -> None:
     fake = airflow_with()
     fake.before = down
     find.return_value = fake
-    with pytest.raises(AirflowException, match="cannot be told: Airflow at http://x does not answer") as caught:
+    with pytest.raises(AirflowException, match="is not known: Airflow at http://x does not answer") as caught:
         take_turn(work())
     assert not isinstance(caught.value, AirflowFailException)
 

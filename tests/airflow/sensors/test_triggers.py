@@ -181,7 +181,7 @@ class TestAWait:
         ("policy", "ends"), [(Lookback.WARN, True), (Lookback.IGNORE, True), (Lookback.REQUIRE, False)]
     )
     def test_treats_a_hole_in_the_lookback_as_its_policy_says(self, wait_for, land, caplog, policy, ends):
-        # C17: 05-30 is missing; what lies before the first landed label is no hole
+        # C17: 05-30 is missing; what lies before the first landed label is not a hole
         caplog.set_level(logging.INFO)
         for label in ("2026-05-29", "2026-05-31", KEY):
             land(f"raw.orders/ds={label}")

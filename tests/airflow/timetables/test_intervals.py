@@ -1,4 +1,4 @@
-"""The timetable of jobs: intervals between fires, told to Airflow with key and data interval (H2, H4, H8 to H18)."""
+"""The timetable of jobs: intervals between fires, given to Airflow with key and data interval (H2, H4, H8 to H18)."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class TestReplays:
         ]
 
     def test_an_end_that_is_far_away_costs_nothing(self, clock, mocker):
-        # C27, H18: what has not ended is no replay, so nobody looks for it
+        # C27, H18: what has not ended is not a replay, so nobody looks for it
         clock.instant = at("2026-06-01T03:05:00Z")
         looked = mocker.spy(Cron, "first_at_or_after")
         found = JobTimetable(job_schedule()).iter_partition_dagrun_infos(

@@ -15,7 +15,7 @@ from tests.support.airflow_jobs import ANY_TIME, job_schedule, moment
 from tests.support.schedules import at
 
 
-def told(session, text: str, *, event: str = "patch_dag", extra: str = '{"is_paused": false}') -> None:
+def logged(session, text: str, *, event: str = "patch_dag", extra: str = '{"is_paused": false}') -> None:
     """Airflow's audit log has it."""
     log = Log(event=event, dag_id="d", extra=extra)
     log.dttm = to_datetime(at(text))
@@ -65,8 +65,8 @@ class TestPauses:
     def unpaused(self, session, text: str, *, after: str | None = "2026-06-01T08:10:00Z", **of: str) -> None:
         """The DAG is unpaused, having been paused at ``after``."""
         if after is not None:
-            told(session, after, extra='{"is_paused": true}')
-        told(session, text, **of)
+            logged(session, after, extra='{"is_paused": true}')
+        logged(session, text, **of)
 
     def test_while_it_is_paused_the_plan_moves_on_with_the_clock(self, clock, model, last):
         clock.instant = at("2026-06-01T12:20:00Z")
@@ -112,11 +112,11 @@ class TestPauses:
 
     def test_a_pause_by_the_command_line_counts_too(self, session, clock, model, last):
         clock.instant = at("2026-06-01T12:40:00Z")
-        told(session, "2026-06-01T09:10:00Z", event="cli_dag_pause", extra="{}")
+        logged(session, "2026-06-01T09:10:00Z", event="cli_dag_pause", extra="{}")
         self.unpaused(session, "2026-06-01T12:20:00Z", after=None)
         assert self.planned(job_schedule(), last) == "13:00"
 
-    def test_what_is_told_of_the_last_run_stays_as_it_is(self, session, clock, model, last):
+    def test_what_is_reported_of_the_last_run_stays_as_it_is(self, session, clock, model, last):
         clock.instant = at("2026-06-01T12:40:00Z")
         self.unpaused(session, "2026-06-01T12:20:00Z")
         found = JobTimetable(job_schedule()).run_info_from_dag_run(dag_run=last)
@@ -183,8 +183,8 @@ class TestCreation:
         """As many unfinished runs as there may be; then paused until half past five."""
         self.add(session, "2026-06-01T00:00:00Z", created="2026-06-01T01:00:01Z")
         self.add(session, "2026-06-01T01:00:00Z", created="2026-06-01T02:00:01Z")
-        told(session, "2026-06-01T02:30:00Z", extra='{"is_paused": true}')
-        told(session, "2026-06-01T05:30:00Z")
+        logged(session, "2026-06-01T02:30:00Z", extra='{"is_paused": true}')
+        logged(session, "2026-06-01T05:30:00Z")
 
     def test_what_fell_into_a_pause_did_not_wait_for_a_slot(self, session, create):
         # H14: the slots were busy all the time

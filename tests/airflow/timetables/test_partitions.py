@@ -285,7 +285,7 @@ class TestKeys:
         assert "\n" not in text
         assert "(C7)" in text or "(C27)" in text
 
-    def test_a_label_read_leniently_is_told_its_canonical_form(self, clock):
+    def test_a_label_read_leniently_gets_its_canonical_form(self, clock):
         # C27: Airflow stores the key as typed
         from dataclasses import replace
 
@@ -305,7 +305,7 @@ class TestKeys:
         run_id = timetable.generate_run_id(run_type=kind, run_after=after, data_interval=None, partition_key=label)
         assert DagRun(dag_id="d", run_id=run_id, run_type=kind.value).run_id == run_id
 
-    def test_run_ids_hold_the_label_and_replays_are_told_apart(self, clock):
+    def test_run_ids_hold_the_label_and_replays_are_distinguished(self, clock):
         timetable = PartitionTimetable(schedule_of(*THREE_HOURLY))
         after = pendulum.datetime(2026, 6, 1, 7)
 

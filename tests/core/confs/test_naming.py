@@ -47,12 +47,12 @@ class TestIds:
     def test_another_branch_stands_in_front(self) -> None:
         assert id_of("a.b", version="1", branch="try-v4") == "try-v4--group_by.a.b__1"
 
-    def test_a_branch_with_a_slash_does_not_survive_and_is_told_apart_by_a_hash(self) -> None:
+    def test_a_branch_with_a_slash_does_not_survive_and_gets_a_hash(self) -> None:
         one, other = id_of("a.b", version="1", branch="feature/x"), id_of("a.b", version="1", branch="feature_x")
         assert one.startswith("feature_x--group_by.a.b_") and one.endswith("__1") and one != other
         assert other == "feature_x--group_by.a.b__1"
 
-    def test_letters_that_do_not_survive_are_told_apart(self) -> None:
+    def test_letters_that_do_not_survive_are_distinguished(self) -> None:
         one, other = id_of("t.größe", version="1"), id_of("t.gräße", version="1")
         assert one != other
         assert re.fullmatch(r"group_by\.t\.gr__e_[0-9a-f]{8}__1", one)

@@ -71,7 +71,7 @@ def test_an_unscheduled_conf_says_so(plans):
     assert section(page, "Runs of a reference week")[0] == "None."
 
 
-def test_consumers_are_in_a_fixed_order_and_told_apart_from_what_is_not_deployed(plans):
+def test_consumers_are_in_a_fixed_order_and_distinguished_from_what_is_not_deployed(plans):
     known, gone = "join/checkout.training.daily_join__1", "group_by/a.gone__1"
     pages = {page_of(plans, "group_by/checkout.purchases.daily__3", order) for order in ((known, gone), (gone, known))}
     [page] = pages

@@ -87,7 +87,7 @@ class TestWarnings:
         (warning,) = plan.warnings
         assert warning.rule == "H2" and warning.field == "line 5, schedule.end_time_offset_seconds"
 
-    def test_an_end_before_the_first_fire_is_told(self) -> None:  # H15
+    def test_an_end_before_the_first_fire_is_reported(self) -> None:  # H15
         plan = plan_of(
             HEAD + "schedule: {cron_expression: '@daily', start_time: 2026-06-01, end_time: 2026-06-01T12:00}"
         )
@@ -117,7 +117,7 @@ class TestRejectedFiles:
         (fault,) = job_faults(f"{HEAD}schedule:\n  {section}\n")
         assert (fault.rule, fault.field) == (rule, place) and fault.remedy
 
-    def test_every_broken_rule_is_told_at_once(self) -> None:
+    def test_every_broken_rule_is_reported_at_once(self) -> None:
         text = HEAD + "schedule: {cron_expression: x, start_time_offset_seconds: -1, catchup: true}"
         assert [fault.rule for fault in job_faults(text)] == ["H1", "H2", "H15"]
 
@@ -173,7 +173,7 @@ class TestRejectedFiles:
             ("version: [", "line 1", "it is not yaml"),
         ],
     )
-    def test_a_bad_file_is_told_with_line_key_and_remedy(self, text: str, place: str, said: str) -> None:
+    def test_a_bad_file_is_reported_with_line_key_and_remedy(self, text: str, place: str, said: str) -> None:
         with pytest.raises(Rejected) as refused:
             job(text)
         fault = refused.value.faults[-1]
@@ -279,7 +279,7 @@ class TestIds:
         assert [verdict.faults[0].rule for verdict in rejected] == ["C26", "C26"]
         assert "jobs/a/b.c.yaml" in rejected[0].faults[0].message and "jobs/a.b/c.yaml" in rejected[1].faults[0].message
 
-    def test_what_airflow_cannot_carry_is_told_apart(self) -> None:  # C26
+    def test_what_airflow_cannot_carry_is_distinguished(self) -> None:  # C26
         first, second = resolve_jobs([job(HEAD, name="a b"), job(HEAD, name="a+b")], Settings()).values()
         assert isinstance(first, JobPlan) and isinstance(second, JobPlan)
         assert first.dag_id != second.dag_id and first.dag_id.startswith("job.etl.a_b_")

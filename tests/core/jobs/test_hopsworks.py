@@ -58,7 +58,7 @@ class TestImport:
     def test_a_schedule_inside_its_job_is_found(self) -> None:
         assert import_schedule(json.dumps({"name": "a", "jobSchedule": WHOLE})).text == imported()
 
-    def test_what_stands_beside_a_jobs_schedule_is_left_out_and_told(self) -> None:  # H6
+    def test_what_stands_beside_a_jobs_schedule_is_left_out_and_reported(self) -> None:  # H6
         whole = {"name": "a", "config": {"defaultArgs": "-x"}, "jobSchedule": WHOLE}
         (note,) = import_schedule(json.dumps(whole)).notes
         assert "left out: config, name" in str(note) and note.remedy
@@ -68,12 +68,12 @@ class TestImport:
         text = import_schedule('{"cronExpression": "0 0 0 * * ?"}').text
         assert text.endswith('schedule:\n  cron_expression: "0 0 0 * * ?"\n') and plan_of(text).schedule is not None
 
-    def test_an_end_offset_is_left_out_and_told(self) -> None:  # H2
+    def test_an_end_offset_is_left_out_and_reported(self) -> None:  # H2
         found = import_schedule(json.dumps(WHOLE | {"endTimeOffsetSeconds": -3600}))
         assert [(note.rule, note.field) for note in found.notes] == [("H2", "endTimeOffsetSeconds")]
         assert found.text == imported()
 
-    def test_milliseconds_are_left_out_and_told(self) -> None:  # H15
+    def test_milliseconds_are_left_out_and_reported(self) -> None:  # H15
         found = import_schedule(json.dumps(WHOLE | {"startDateTime": WHOLE["startDateTime"] + 250}))  # type: ignore[operator]
         assert [note.field for note in found.notes] == ["startDateTime"] and found.text == imported()
 
@@ -100,11 +100,11 @@ class TestRefusals:
     def test_the_field_that_cannot_be_carried_is_named(self, changes: dict[str, Any], rule: str, field: str) -> None:
         assert refused(json.dumps(WHOLE | changes)) == [(rule, field)]
 
-    def test_what_is_told_has_the_names_of_hopsworks(self) -> None:  # H15
+    def test_what_is_reported_has_the_names_of_hopsworks(self) -> None:  # H15
         with pytest.raises(Rejected, match=r"catchup: catch-up needs to know .* Set startDateTime"):
             imported(startDateTime=None)
 
-    def test_a_field_that_cannot_be_read_hides_no_other_and_is_told_once(self) -> None:
+    def test_a_field_that_cannot_be_read_hides_no_other_and_is_reported_once(self) -> None:
         found = refused(json.dumps(WHOLE | {"cronExpression": 5, "startDateTime": "x", "startTimeOffsetSeconds": -1}))
         assert sorted(found) == [
             ("H2", "startTimeOffsetSeconds"),
@@ -119,7 +119,7 @@ class TestRefusals:
         fields = {fault.field.partition(".")[0] for fault in caught.value.faults}
         assert fields == {"cronExpression", "startTimeOffsetSeconds", "catchup", "foo"}
 
-    def test_every_bad_field_is_told_at_once(self) -> None:
+    def test_every_bad_field_is_reported_at_once(self) -> None:
         assert len(refused(json.dumps(WHOLE | {"a": 1, "catchup": 2, "maxActiveRuns": 0}))) == 3
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "5", "null"])

@@ -110,7 +110,7 @@ class TestPatterns:
 
     @pytest.mark.parametrize("pattern", ["yyyyMdd", "yyyyMMd1", "yyyyMMddHmm", "yyyy'1'M-dd", "yyyyMdd'T'H"])
     @pytest.mark.parametrize("day", ["2026-01-11", "2026-11-01", "2026-11-11", "2026-01-01"])
-    def test_one_such_field_in_a_run_of_digits_is_told_by_its_length(self, pattern: str, day: str) -> None:
+    def test_one_such_field_in_a_run_of_digits_is_known_by_its_length(self, pattern: str, day: str) -> None:
         form = PartitionFormat(pattern)
         assert form.decode(form.encode(at(day))) == at(day)
 

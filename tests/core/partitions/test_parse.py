@@ -122,7 +122,7 @@ class TestRefused:
         "text", ["2024-01-15 24:00", "2024-02-30", "2024-13-01 00:00", "2023-02-29", "2024-01-15 03:60"]
     )
     def test_a_date_that_does_not_exist_is_refused(self, text: str) -> None:
-        with pytest.raises(IllegalPartition, match="is no date"):
+        with pytest.raises(IllegalPartition, match="is not a date"):
             read_start(text, HALF_HOURS)
 
     def test_seconds_must_be_zero(self) -> None:

@@ -1,4 +1,4 @@
-"""The plan in words and as JSON: the same list (C22 to C25)."""
+"""The plan as text and as JSON: the same list (C22 to C25)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import get_args
 
 from airflow_chronon.core.plan import actions
 from airflow_chronon.core.plan.explain import explain_plan, format_action, plan_json
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 from tests.support.confs import at, plan_of, staging_query

@@ -68,7 +68,7 @@ def test_a_schedule_that_may_hold_up_all_others_while_it_catches_up(slots: int, 
     assert all("staging_query.t.s.x__1" in report.fault.message for report in found)
 
 
-def test_an_empty_state_folder_beside_dags_is_told() -> None:
+def test_an_empty_state_folder_beside_dags_is_reported() -> None:
     known = KnownDag("staging_query.t.s.x__1", frozenset({"chronon", "branch:main"}), bundle="dags-folder")
     (report,) = reports(airflow=AirflowFacts(dags={known.dag_id: known}))
     assert (report.severity, report.fault.field) == (Severity.WARNING, "state folder")

@@ -12,7 +12,7 @@ WINDOW = TimeWindow(parse_instant("2026-06-01T01:00:00Z"), parse_instant("2026-0
 NAMES: dict[str, Any] = {"conf": "group_by/a", "mode": "backfill", "run_id": "run-1"}
 
 
-def test_a_window_is_told_in_whole_seconds_with_a_z():
+def test_a_window_is_reported_in_whole_seconds_with_a_z():
     labels = (PartitionKey("2026-06-01-01-00"), PartitionKey("2026-06-01-04-00"))
     found = job_environment(**NAMES, window=WINDOW, partitions=labels)
     assert found["HOPS_START_TIME"] == found["CHRONON_START_TIME"] == "2026-06-01T01:00:00Z"
@@ -23,13 +23,13 @@ def test_a_window_is_told_in_whole_seconds_with_a_z():
     assert set(found) == {*WINDOW_VARIABLES, "CHRONON_CONF", "CHRONON_MODE", "CHRONON_RUN_ID"}
 
 
-def test_a_logical_date_of_its_own_is_told():
+def test_a_logical_date_of_its_own_is_reported():
     found = job_environment(**NAMES, window=WINDOW, logical_date=WINDOW.end)
     assert found["HOPS_LOGICAL_DATE"] == "2026-06-01T07:00:00Z"
     assert "CHRONON_PARTITION" not in found
 
 
-def test_without_a_window_only_the_names_are_told():
+def test_without_a_window_only_the_names_are_reported():
     # H7
     assert job_environment(**NAMES, window=None) == {
         "CHRONON_CONF": "group_by/a",

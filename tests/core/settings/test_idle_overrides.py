@@ -1,4 +1,4 @@
-"""Overrides that apply to nothing are told."""
+"""Overrides that apply to nothing are reported."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def idle(*patterns: str, conf: Document | None = None) -> list[str]:
     "pattern",
     ["staging_query/lab.s.x__1", "staging_query/lab.*", "*", "team:lab", "grid:1d", "version:1", "unscheduled"],
 )
-def test_what_is_for_something_is_not_told(pattern: str) -> None:
+def test_what_is_for_something_is_not_reported(pattern: str) -> None:
     assert idle(pattern) == []
 
 
 @pytest.mark.parametrize("pattern", ["lab.s.x__1", "group_by/lab.*", "team:lob", "grid:3h"])
-def test_what_is_for_nothing_is_told_with_its_place(pattern: str) -> None:
+def test_what_is_for_nothing_is_reported_with_its_place(pattern: str) -> None:
     assert idle("*", pattern) == ["chronon.yaml overrides[1]"]
 
 

@@ -88,7 +88,7 @@ class TestBadFiles:
     def test_a_nested_key_is_held_against_its_own_level(self) -> None:
         (message,) = refused("overrides:\n  - match: '*'\n    sensor:\n      timout: 1h\n")
         assert message.startswith("line 4, overrides[0].sensor.timout:")
-        assert message.endswith("Did you mean timeout? Allowed are on_timeout, poll_seconds, timeout.")
+        assert message.endswith("Did you mean timeout? Allowed are on_never, on_timeout, poll_seconds, timeout.")
 
     @pytest.mark.parametrize(
         ("text", "where", "remedy"),
@@ -132,7 +132,7 @@ class TestBadFiles:
         (message,) = refused(text)
         assert where in message and remedy.lower() in message.lower() and "\n" not in message
 
-    def test_every_fault_of_the_file_is_told_at_once(self) -> None:
+    def test_every_fault_of_the_file_is_reported_at_once(self) -> None:
         messages = refused("catchpu: 1\nretries: -1\noverrides: [{match: x, lookback: y}]")
         assert [message.split(":")[0] for message in sorted(messages)] == [
             "line 1, catchpu",

@@ -1,4 +1,4 @@
-"""What is there, and in words what is not (C17 to C20)."""
+"""What is there, and a sentence about what is not (C17 to C20)."""
 
 from __future__ import annotations
 

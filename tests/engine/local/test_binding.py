@@ -65,7 +65,7 @@ class TestSnapshotParts:
         assert after == {"01T13:00": 13, "01T13:01": 13}  # a snapshot that ends at the row's time counts
 
     def test_a_daily_part_under_a_three_hour_join_is_bounded_staleness(self, store: Warehouse) -> None:
-        """Before its midnight a row takes the snapshot of the day before; that is no missing data."""
+        """Before its midnight a row takes the snapshot of the day before; that is not missing data."""
         spec = spec_of(3 * HOUR)
         store.land("data.events", EVENT, [(1, ms("01T23:59"), 10)], ds="2026-06-01")
         store.land("data.events", EVENT, [(1, ms("02T00:00"), 100), (1, ms("02T20:00"), 100)], ds="2026-06-02")

@@ -47,7 +47,7 @@ CASES = {
     "a timestamp is aggregated": (one(aggregation("made", 3)), r"aggregations\[0\].*made_last.*dates or timestamps"),
     "a list is counted": (one(SUM, aggregation("tags", 6)), r"aggregations\[1\].*tags_count.*lists"),
     "text is summed": (one(aggregation("word", 7)), r"aggregations\[0\].*word_sum.*text, and SUM needs"),
-    "k is no number": (one(aggregation("amount", 15, k="many")), r"aggregations\[0\].*k is 'many'"),
+    "k is not a number": (one(aggregation("amount", 15, k="many")), r"aggregations\[0\].*k is 'many'"),
     "no such percentile": (one(aggregation("amount", 12, percentiles="[2]")), r"percentiles is '\[2\]'"),
     "keys are filtered": (one(keyFilter={"events": {}}), "keyFilter"),
     "setups": (group_by(source(setups=["ADD JAR x"]), aggregations=[SUM]), r"sources\[0\].events.query.setups"),
@@ -55,7 +55,7 @@ CASES = {
         group_by(source(wheres=["ds = '{{ ds }}'"]), aggregations=[SUM]),
         r"sources\[0\].events.query.wheres",
     ),
-    "a time that is no number": (
+    "a time that is not a number": (
         group_by(source(timeColumn="made"), aggregations=[SUM]),
         r"timeColumn: 'made' gives TIMESTAMP",
     ),

@@ -26,7 +26,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
 
 @pytest.mark.parametrize("pending", [64, 2], ids=["wide", "as wide as two runs"])
 def test_a_due_fire_waits_for_its_slot(airflow: RealAirflow, pending: int) -> None:
-    """Without catch-up too: a busy slot is no outage, be it the task's or the whole DAG's."""
+    """Without catch-up too: a busy slot is not an outage, be it the task's or the whole DAG's."""
     lab = JobLab.set_up(airflow, branch=f"wait{pending}")
     lab.write("long", works=85, schedule={"cron_expression": "* * * * *"}, max_pending_runs=pending)
     lab.seen_since(int((utc_now() - 5 * MINUTE).timestamp()))

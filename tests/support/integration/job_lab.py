@@ -15,8 +15,8 @@ from airflow_api import DagRun
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan import facts
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import manifest_of
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.state.folder import StateFolder, open_state
 from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.real_airflow import RealAirflow

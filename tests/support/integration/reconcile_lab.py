@@ -13,7 +13,7 @@ from pathlib import Path
 
 from airflow_api import DagRun
 
-from airflow_chronon.core.plan.record import DeploymentRecord
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.state.folder import StateFolder, open_branches
 from tests.support.confs import group_by, staging_query
 from tests.support.integration.airflow_client import wait_until

@@ -1,4 +1,4 @@
-"""The grid that a conf version's table was first written on: it holds for ever (C22)."""
+"""The grid contract: the table of a conf version stays on the grid that it was first written on (C22)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def contract_key(dag_id: str) -> str:
 
 
 def contract_fault(kept: object, grid: PartitionGrid, *, table: str) -> Fault | None:
-    """What C22 has against writing a table on ``grid`` that was begun on ``kept``, a grid's text; None: they agree.
+    """A fault if ``kept``, the text of the grid that a table was first written on, differs from ``grid``; else None.
 
-    Nothing kept is no contract yet. Deleting and re-creating the conf does not lift it, since the table is still there.
+    Without ``kept`` there is no contract yet. Deleting and re-creating the conf does not lift it, since the table is still
+    there.
     """
     if kept is None or kept == str(grid):
         return None

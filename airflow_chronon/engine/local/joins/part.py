@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.engine.local.computation import refused
-from airflow_chronon.engine.local.derivations import Derivations
-from airflow_chronon.engine.local.feature_documents import FeatureJoin, FeatureJoinPart
-from airflow_chronon.engine.local.features import VALID_FROM, VALID_TO
-from airflow_chronon.engine.local.group_by_rows import GroupByRows
+from airflow_chronon.engine.local.features.columns import VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.derivations import Derivations
+from airflow_chronon.engine.local.features.documents import FeatureJoin, FeatureJoinPart
+from airflow_chronon.engine.local.features.operations import ValueKind
+from airflow_chronon.engine.local.features.rows import GroupByRows
+from airflow_chronon.engine.local.features.snapshot import Snapshots
 from airflow_chronon.engine.local.inputs import Inputs
-from airflow_chronon.engine.local.join_left import AT, END, LeftRows
-from airflow_chronon.engine.local.operations import ValueKind
-from airflow_chronon.engine.local.snapshot import Snapshots
+from airflow_chronon.engine.local.joins.left import AT, END, LeftRows
+from airflow_chronon.engine.local.joins.temporal_entities import TemporalEntities
 from airflow_chronon.engine.local.sources import SourceReader
-from airflow_chronon.engine.local.temporal_entities import TemporalEntities
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobFailed
 from airflow_chronon.sql.parquet import identifier

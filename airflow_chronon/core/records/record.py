@@ -1,6 +1,6 @@
 """The record of a DAG id: everything that a deployment remembers of it from one reconcile to the next, in one file.
 
-It is written whole and read with defaults: a key that is missing or unknown is no damage, so that older and newer
+It is written whole and read with defaults: a missing or unknown key is not damage, so that older and newer
 versions of the package read each other's records.
 """
 
@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.plan.manifest import DeployedManifest
-from airflow_chronon.core.schedules.intervals import IntervalSchedule
-from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
+from airflow_chronon.core.records.manifest import DeployedManifest
+from airflow_chronon.core.schedules.base import ScheduleT
 from airflow_chronon.core.schedules.revision import ScheduleRevision, instant_from_json
 
 Json = dict[str, Any]
@@ -99,20 +98,20 @@ class DeploymentRecord:
     def grid(self) -> str:
         """The grid of its partitions as text; empty for a job, and while nothing has run."""
         schedule = None if self.now is None else self.now.schedule
-        return str(schedule.spec.grid) if isinstance(schedule, PartitionedSchedule) else ""
+        return "" if schedule is None or schedule.grid is None else str(schedule.grid)
 
     @property
     def seen_revisions(self) -> tuple[ScheduleRevision, ...]:
         """The revisions, a job's schedules as they were known to the deployment then."""
         return tuple(
-            replace(revision, schedule=self.seen(revision.schedule, active_since=revision.since))
-            if isinstance(revision.schedule, IntervalSchedule)
-            else revision
+            revision
+            if revision.schedule is None
+            else replace(revision, schedule=self.seen(revision.schedule, active_since=revision.since))
             for revision in self.revisions
         )
 
-    def seen(self, schedule: IntervalSchedule, *, active_since: Instant) -> IntervalSchedule:
-        """A schedule of this job as the deployment knows it."""
+    def seen(self, schedule: ScheduleT, *, active_since: Instant) -> ScheduleT:
+        """A schedule of this conf or job as the deployment knows it."""
         return schedule.seen(first=self.first_seen if self.begins is None else self.begins, active_since=active_since)
 
     def to_json(self) -> Json:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from airflow_chronon.engine.local.feature_documents import Operation
+from airflow_chronon.engine.local.features.documents import Operation
 
 _INTEGERS = re.compile(r"U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)")
 

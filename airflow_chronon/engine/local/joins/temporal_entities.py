@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from airflow_chronon.engine.local.computation import refused
-from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
-from airflow_chronon.engine.local.group_by_rows import GroupByRows
-from airflow_chronon.engine.local.join_left import LeftRows
+from airflow_chronon.engine.local.features.columns import TIME, VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.rows import GroupByRows
+from airflow_chronon.engine.local.joins.left import LeftRows
 from airflow_chronon.engine.local.sources import Reading, SourceReader, SourceRows
 from airflow_chronon.sql.parquet import identifier
 

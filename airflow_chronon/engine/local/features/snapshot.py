@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.engine.local.derivations import Derivations
-from airflow_chronon.engine.local.features import VALID_FROM, VALID_TO
-from airflow_chronon.engine.local.group_by_rows import GroupByRows
+from airflow_chronon.engine.local.features.columns import VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.derivations import Derivations
+from airflow_chronon.engine.local.features.rows import GroupByRows
 from airflow_chronon.engine.local.sources import BoundRows, SourceReader
 from airflow_chronon.sql.parquet import identifier
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document
+from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job, JobDocument
 from airflow_chronon.core.jobs.resolve import JobPlan, own_settings
-from airflow_chronon.core.jobs.verdicts import GoodPlan
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.serialization import (
@@ -76,7 +76,7 @@ class DeployedManifest:
         return found
 
 
-def manifest_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> DeployedManifest:
+def manifest_of(plan: Plan, *, dumps: dict[int, Json] | None = None) -> DeployedManifest:
     """The manifest of a good conf or job; ``dumps`` keeps the JSON of settings that several confs share."""
     dumps, own = {} if dumps is None else dumps, plan.settings
     if id(own) not in dumps:
@@ -84,7 +84,7 @@ def manifest_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> Depl
     content: Json = {
         "document": plan.document,
         "tags": list(plan.tags),
-        "schedule": any_schedule_to_json(plan.intervals),
+        "schedule": any_schedule_to_json(plan.schedule),
         "settings": dumps[id(own)],
     }
     if isinstance(plan, ConfPlan):
@@ -96,7 +96,7 @@ def manifest_of(plan: GoodPlan, *, dumps: dict[int, Json] | None = None) -> Depl
     return DeployedManifest(plan.dag_id, plan.key, plan.family, plan.file, plan.table, plan.team, content)
 
 
-def plan_of_manifest(manifest: DeployedManifest) -> GoodPlan:
+def plan_of_manifest(manifest: DeployedManifest) -> Plan:
     """The plan of a conf or job whose file is gone: the same schedule, waits and settings, so that its last runs end
     well.
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.jobs.resolve import JobPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan
-from airflow_chronon.core.plan.manifest import DeployedManifest
-from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill
+from airflow_chronon.core.confs.plan import Plan
+from airflow_chronon.core.records.manifest import DeployedManifest
+from airflow_chronon.core.records.record import DeploymentRecord, PendingBackfill
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision
@@ -17,7 +16,7 @@ MAX_REVISIONS = 200  #: older changes of one conf's schedule are forgotten
 
 
 def record_after(
-    plan: GoodPlan,
+    plan: Plan,
     manifest: DeployedManifest,
     known: DeploymentRecord | None,
     *,
@@ -29,12 +28,12 @@ def record_after(
     A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions due (H13). A job
     is active since it was new, or since it was last seen to fire after it did not (H14). ``is_paused`` is a job's.
     """
-    revision = ScheduleRevision(now, plan.intervals, plan.settings.enabled, is_paused)
+    revision = ScheduleRevision(now, plan.schedule, plan.settings.enabled, is_paused)
     if known is None or known.meant is None:
-        starts = now if isinstance(plan, JobPlan) else None
+        starts = None if plan.has_partitions else now
         return DeploymentRecord(plan.dag_id, manifest, now, (revision,), active_since=starts, begins=starts)
     after = replace(known, manifest=manifest, retirement=None)
-    if isinstance(plan, JobPlan):
+    if not plan.has_partitions:
         gets_schedule = known.meant.schedule is None and revision.schedule is not None
         is_on_again = revision.fires and not known.meant.fires
         after = replace(
@@ -44,7 +43,7 @@ def record_after(
         )
     if known.now is not None and revision.is_like(known.now):
         return after
-    pending = pending_after(known, plan.intervals, now=now)
+    pending = pending_after(known, plan.schedule, now=now)
     return replace(after, revisions=(*known.revisions, revision)[-MAX_REVISIONS:], pending=pending)
 
 
@@ -83,6 +82,17 @@ def as_seen(schedule: IntervalSchedule, record: DeploymentRecord | None) -> Inte
         return replace(schedule, enabled=False)
     seen = record.seen(schedule, active_since=record.active_since)
     return replace(seen, active_since=None) if record.is_paused else seen
+
+
+def seen_plan(plan: Plan, record: DeploymentRecord | None) -> Plan:
+    """The plan with the schedule that its timetable has; ``record`` is what is remembered of its DAG."""
+    return plan.as_seen(lambda schedule: as_seen(schedule, record))
+
+
+def is_active(plan: Plan, record: DeploymentRecord | None) -> bool:
+    """Whether a schedule that is on fires already, and does not wait for a reconcile to see it."""
+    planned, seen = plan.schedule, seen_plan(plan, record).schedule
+    return planned is None or not planned.is_on or (seen is not None and seen.is_on)
 
 
 def _makes_older_ones_due(

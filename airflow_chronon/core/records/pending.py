@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.plan.record import PendingBackfill
+from airflow_chronon.core.records.record import PendingBackfill
 from airflow_chronon.core.runs.states import KnownRun, newest_runs
 from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
 from airflow_chronon.core.schedules.ranges import LabelRange, label_ranges

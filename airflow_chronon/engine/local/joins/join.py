@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.engine.local.bootstrap import BootstrapRows
 from airflow_chronon.engine.local.computation import RESULT, Output, Session, refused
-from airflow_chronon.engine.local.derivations import Derivations
-from airflow_chronon.engine.local.feature_documents import FeatureJoin, read_join
+from airflow_chronon.engine.local.features.derivations import Derivations
+from airflow_chronon.engine.local.features.documents import FeatureJoin, read_join
 from airflow_chronon.engine.local.inputs import Inputs, inputs_of
-from airflow_chronon.engine.local.join_left import LABEL, JoinLeft, LeftRows
-from airflow_chronon.engine.local.join_part import JoinPartRows, PartTable
+from airflow_chronon.engine.local.joins.bootstrap import BootstrapRows
+from airflow_chronon.engine.local.joins.left import LABEL, JoinLeft, LeftRows
+from airflow_chronon.engine.local.joins.part import JoinPartRows, PartTable
 from airflow_chronon.engine.local.sources import SourceReader
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.sql.parquet import identifier, tried_by_name

@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_chronon.core.plan.manifest import manifest_of
-from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill, Retirement
+from airflow_chronon.core.records.manifest import manifest_of
+from airflow_chronon.core.records.record import DeploymentRecord, PendingBackfill, Retirement
 from airflow_chronon.core.schedules.revision import ScheduleRevision
 from tests.support.confs import plan_of, staging_query
 from tests.support.jobs import schedule

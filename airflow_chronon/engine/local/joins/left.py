@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.engine.local.computation import refused
-from airflow_chronon.engine.local.feature_documents import FeatureJoin
-from airflow_chronon.engine.local.features import TIME, VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.columns import TIME, VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.documents import FeatureJoin
 from airflow_chronon.engine.local.inputs import Inputs
 from airflow_chronon.engine.local.sources import Reading, SourceReader, SourceRows, check_query
 from airflow_chronon.engine.protocol import JobRequest

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.core.partitions.grid import PartitionGrid
-from airflow_chronon.core.plan.grid_contract import contract_fault, contract_key
+from airflow_chronon.core.records.grid_contract import contract_fault, contract_key
 
 
 def test_a_table_without_a_first_write_takes_any_grid() -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_chronon.engine.local.computation import refused
-from airflow_chronon.engine.local.feature_documents import FeatureBootstrapPart, FeatureJoin
-from airflow_chronon.engine.local.features import VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.columns import VALID_FROM, VALID_TO
+from airflow_chronon.engine.local.features.documents import FeatureBootstrapPart, FeatureJoin
 from airflow_chronon.engine.local.inputs import Inputs
-from airflow_chronon.engine.local.join_left import END, LeftRows
-from airflow_chronon.engine.local.join_part import PartTable
+from airflow_chronon.engine.local.joins.left import END, LeftRows
+from airflow_chronon.engine.local.joins.part import PartTable
 from airflow_chronon.engine.local.sources import Reading, SourceReader, SourceRows, check_query
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.sql.parquet import identifier

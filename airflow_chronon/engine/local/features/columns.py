@@ -10,8 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_chronon.core.confs.documents import TimeUnit, Window
-from airflow_chronon.engine.local.feature_documents import FeatureAggregation, FeatureGroupBy, Operation
-from airflow_chronon.engine.local.operations import Aggregate, IllegalOperation, Value, ValueKind, aggregate, needs_time
+from airflow_chronon.engine.local.features.documents import FeatureAggregation, FeatureGroupBy, Operation
+from airflow_chronon.engine.local.features.operations import (
+    Aggregate,
+    IllegalOperation,
+    Value,
+    ValueKind,
+    aggregate,
+    needs_time,
+)
 from airflow_chronon.sql.parquet import identifier
 
 #: The columns that every relation of source rows carries besides what the query selects.

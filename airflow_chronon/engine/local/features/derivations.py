@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from airflow_chronon.engine.local.computation import refused
-from airflow_chronon.engine.local.feature_documents import Derivation
+from airflow_chronon.engine.local.features.documents import Derivation
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.sql.parquet import identifier
 from airflow_chronon.sql.spark import UnreadableSql, read_query

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from airflow_chronon.engine.local.computation import RESULT, Output, Session, refused
-from airflow_chronon.engine.local.feature_documents import read_group_by
-from airflow_chronon.engine.local.group_by_rows import GroupByRows
+from airflow_chronon.engine.local.features.documents import read_group_by
+from airflow_chronon.engine.local.features.rows import GroupByRows
+from airflow_chronon.engine.local.features.snapshot import Snapshots
 from airflow_chronon.engine.local.inputs import inputs_of
-from airflow_chronon.engine.local.snapshot import Snapshots
 from airflow_chronon.engine.local.sources import SourceReader
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.sql.parquet import identifier, literal, tried_by_name

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from airflow_chronon.core.calendar.instants import HOUR, TimeWindow
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.plan.history import record_after
-from airflow_chronon.core.plan.manifest import manifest_of
-from airflow_chronon.core.plan.pending import pending_ranges
-from airflow_chronon.core.plan.record import DeploymentRecord, PendingBackfill
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
+from airflow_chronon.core.records.pending import pending_ranges
+from airflow_chronon.core.records.record import DeploymentRecord, PendingBackfill
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import Document, at, events, group_by, plan_of, staging_query

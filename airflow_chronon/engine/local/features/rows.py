@@ -7,8 +7,15 @@ from dataclasses import dataclass, field
 
 from airflow_chronon.core.waits.dependencies import Binding, TableDependency
 from airflow_chronon.engine.local.computation import refused
-from airflow_chronon.engine.local.feature_documents import FeatureGroupBy, FeatureSource
-from airflow_chronon.engine.local.features import TIME, Feature, FeatureSql, features_of, longest_window, needs_times
+from airflow_chronon.engine.local.features.columns import (
+    TIME,
+    Feature,
+    FeatureSql,
+    features_of,
+    longest_window,
+    needs_times,
+)
+from airflow_chronon.engine.local.features.documents import FeatureGroupBy, FeatureSource
 from airflow_chronon.engine.local.sources import CLOSES, BoundRows, Reading, SourceReader, SourceRows, check_query
 from airflow_chronon.engine.protocol import JobRequest
 

@@ -1,0 +1,1 @@
+"""Features of GroupBys: documents, columns, operations, snapshots."""

@@ -1,0 +1,1 @@
+"""Joins: the left rows, and what their right parts add."""
