@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
 from airflow_chronon.core.describe.description import Neighbours
-from airflow_chronon.core.describe.page import plan_page
+from airflow_chronon.core.describe.page import off_page, plan_page
 from airflow_chronon.core.records.history import is_active, seen_plan
 from airflow_chronon.core.records.manifest import plan_of_manifest
 from airflow_chronon.deployment import Deployment
@@ -104,7 +104,7 @@ def _all_dags(
     What stands against building one is put to ``bad``.
     """
     plans = good_plans(verdicts)
-    yield from _kept(found, root, frozenset(plan.dag_id for plan in plans), picked, bad)
+    yield from _kept(found, root, verdicts, frozenset(plan.dag_id for plan in plans), picked, bad)
     yield from _built(found, root, plans, picked, bad)
 
 
@@ -130,7 +130,9 @@ def _built(
         try:
             record, page = records.found.get(plan.dag_id), ""
             if picked.pages:
-                page = plan_page(plan, neighbours=neighbours, is_active=is_active(plan, record))
+                page = plan_page(
+                    plan, neighbours=neighbours, is_active=is_active(plan, record), held_on=root.settings_faults
+                )
             path = str(root.path / plan.file)
             yield build_dag(seen_plan(plan, record), path=path, doc=page, namespace_prefix=root.namespace_prefix)
         except Exception as error:
@@ -138,7 +140,12 @@ def _built(
 
 
 def _kept(
-    found: Deployment, root: ConfRoot, good: frozenset[str], picked: _Picked, bad: list[RejectedConf]
+    found: Deployment,
+    root: ConfRoot,
+    verdicts: Mapping[str, Verdict],
+    good: frozenset[str],
+    picked: _Picked,
+    bad: list[RejectedConf],
 ) -> Iterator[DAG]:
     """The DAGs of confs that are gone, broken or of another environment now, off, from their records (C23).
 
@@ -166,7 +173,7 @@ def _kept(
         try:
             plan = plan_of_manifest(manifest)
             path = conf_file(manifest, folder=orphaned_files, writes=picked.wanted is not None)
-            page = f"`{plan.key}` ({plan.file}) is no longer deployed. This DAG fires no more; it is kept for its last runs."
+            page = off_page(plan, verdicts, problems=root.problems) if picked.pages else ""
             yield build_dag(plan, path=path, doc=page, namespace_prefix=root.namespace_prefix, fires=Fires.NEVER)
         except Exception as error:
             bad.append(_not_built(error, key=dag_id, file=f"its record in {found.state_root}"))
@@ -200,7 +207,7 @@ def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, C
     from airflow_chronon.airflow.config import deployment_of
 
     found = deployment_of(near=near, conf_root=conf_root)
-    return found, found.with_branch(found.read_root())
+    return found, found.with_state(found.read_root())
 
 
 def _asked_dag() -> str | None:

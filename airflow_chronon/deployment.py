@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from airflow_chronon.conf_root.root import ConfRoot, read_conf_root
-from airflow_chronon.conf_root.settings import airflow_home, branch_settings, read_settings_file
+from airflow_chronon.conf_root.settings import airflow_home, branch_settings, parse_settings, read_settings_file
 from airflow_chronon.core.plan.facts import Deployment as Owner
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import ChrononError, Fault, Rejected
@@ -69,9 +69,27 @@ class Deployment:
         remedy = "mend it, or name the branch by [chronon] branch"
         return replace(root, problems=(*root.problems, Fault("C24", "branch", problem, remedy)))
 
+    def with_state(self, root: ConfRoot) -> ConfRoot:
+        """The root with what the state folder knows of it: its branch, and the last good settings where its own have a mistake.
+
+        Those of the last reconcile hold on (C23); without any the root stays as it is.
+        """
+        found = self.with_branch(root)
+        if not found.settings_faults or not found.is_branch_known:
+            return found
+        try:
+            text = self.open_state(found).read_settings()
+            last_good = None if text is None else parse_settings(text, environ=self.environ)
+        except ChrononError as error:
+            return replace(found, problems=(*found.problems, error.fault))
+        if last_good is None:
+            return found
+        kept = read_conf_root(self.conf_root, environ=self.environ, branch=found.branch, last_good=last_good)
+        return kept if kept.branch == found.branch else found
+
     def need_branch(self, root: ConfRoot) -> ConfRoot:
         """The same where nothing may be done for an unknown branch. Raises :class:`ChrononError`."""
-        found = self.with_branch(root)
+        found = self.with_state(root)
         if not found.is_branch_known:
             raise ChrononError(found.problems[-1])
         return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
-from airflow_chronon.airflow_api.records import RunRecord
+from airflow_chronon.airflow_api.records import BackfillRecord, RunRecord
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.runs.states import KnownRun
@@ -18,6 +18,9 @@ from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
 LAST_TASK = "landed"  #: every run of a conf ends with it
+READY_TASK = "ready"  #: joins the waits of a run, and does nothing
+WAIT_PREFIX, GATE_PREFIX = "wait.", "gate."  #: how the ids of tasks begin that only wait
+_BEGUN = ("running", "restarting", "deferred", "up_for_retry", "success", "failed")
 #: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
 LONGEST_RUN = 366 * DAY
 
@@ -51,6 +54,41 @@ def with_skipped(runs: Iterable[KnownRun], server: AirflowServer, dag_id: str) -
     """The runs of a conf, those marked that ended well and were skipped: their last task tells (C30)."""
     skipped = {task.run_id for task in server.tasks(dag_id, task_id=LAST_TASK, states=("skipped",))}
     return [replace(run, was_skipped=run.state == "success" and run.run_id in skipped) for run in runs]
+
+
+def has_begun_work(server: AirflowServer, run: RunRecord) -> bool:
+    """Whether a task of an active run has begun that does the run's own work: one that is no wait, nor only joins them."""
+    if run.state == "queued":
+        return False
+    return any(
+        task.start is not None and task.state in _BEGUN
+        for task in server.tasks(run.dag_id, run.run_id)
+        if task.task_id != READY_TASK and not task.task_id.startswith((WAIT_PREFIX, GATE_PREFIX))
+    )
+
+
+def stranded_runs(server: AirflowServer, records: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
+    """Those of the runs that are queued and that Airflow never starts: they were cleared after their backfill was cancelled.
+
+    Airflow starts no run of a cancelled backfill, and does not tell of which backfill a run is: of one whose partition lies in a
+    cancelled one, and in none that is active, it is taken that it is stranded. Asked is one list per DAG, where such a
+    run may be.
+    """
+    queued = [run for run in records if run.run_type == "backfill" and run.state == "queued"]
+    backfills = {dag_id: server.backfills(dag_id) for dag_id in sorted({run.dag_id for run in queued})}
+    return tuple(run for run in queued if _is_stranded(run, backfills[run.dag_id]))
+
+
+def _is_stranded(run: RunRecord, backfills: Sequence[BackfillRecord]) -> bool:
+    date = run.partition_date
+    found = [each for each in backfills if date is not None and each.first <= date <= each.last]
+    return any(each.was_cancelled for each in found) and all(each.completed is not None for each in found)
+
+
+def with_stranded(runs: Iterable[KnownRun], records: Iterable[RunRecord], server: AirflowServer) -> list[KnownRun]:
+    """The runs of one DAG, those marked that Airflow never starts; ``records`` are what they were read from."""
+    stranded = {record.run_id for record in stranded_runs(server, records)}
+    return [replace(run, is_stranded=run.run_id in stranded) for run in runs]
 
 
 def runs_covering(

@@ -93,6 +93,11 @@ class BackfillRecord:
     is_paused: bool = False
     completed: Instant | None = None
 
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether it was ended by hand: Airflow pauses it for good then, and starts no run of it any more."""
+        return self.completed is not None and self.is_paused
+
 
 @dataclass(frozen=True)
 class ImportErrorRecord:

@@ -6,14 +6,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from airflow_chronon.airflow_api.coverage import runs_covering, stranded_runs
 from airflow_chronon.airflow_api.errors import Conflict
 from airflow_chronon.airflow_api.protocol import AirflowServer
-from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess
+from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, Reprocess, RunRecord
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_fault, contract_key
 from airflow_chronon.core.runs.backfill import Replay
+from airflow_chronon.core.runs.states import WHY_STRANDED
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -99,6 +101,7 @@ def check_ready(
             continue
         _check_free(server, replay, pause)
         planned = server.plan_backfill(_request(replay, label_range, options))
+        planned += tuple(_held_up(server, replay, label_range) - set(planned))
         _compare(label_range.labels, planned, replay.plan.key, ReplayRefused, "Airflow would run")
 
 
@@ -145,6 +148,8 @@ def start(
         dag = server.dag(dag_id)
         if dag is not None and dag.is_paused:
             server.set_paused(dag_id, paused=False)
+    for run in _stranded(server, replay):
+        end_stranded(server, run, by="airflow-chronon backfill")
     made: list[tuple[str, str]] = []
     label_range = range_of(replay)
     if label_range is not None:
@@ -177,6 +182,30 @@ def end_states(server: AirflowServer, started: Started, *, since: Instant) -> di
     wanted = {run_id for run_id, _ in started.runs}
     found = server.runs(started.dag_id, run_types=("backfill", "manual"), run_after=(since, None))
     return {record.run_id: record.state for record in found if record.run_id in wanted}
+
+
+def end_stranded(server: AirflowServer, run: RunRecord, *, by: str) -> None:
+    """End a run that Airflow never starts and takes for one under way: it would replay nothing of its partition."""
+    server.patch_run(
+        run.dag_id, run.run_id, state="failed", note=noted(run, f"Ended by {by}: it could never start, {WHY_STRANDED}.")
+    )
+
+
+def noted(run: RunRecord, note: str) -> str:
+    """A further note below what people have written to a run."""
+    return f"{run.note}\n{note}" if run.note else note
+
+
+def _stranded(server: AirflowServer, replay: Replay) -> tuple[RunRecord, ...]:
+    """The runs of the partitions of a replay that Airflow never starts."""
+    window = TimeWindow(replay.starts[0], replay.schedule.end_of(replay.starts[-1]))
+    found = runs_covering(server, replay.plan.dag_id, window, grid=replay.plan.grid, states=("queued",))
+    return tuple(run for run in stranded_runs(server, found) if run.partition_date in set(replay.starts))
+
+
+def _held_up(server: AirflowServer, replay: Replay, label_range: LabelRange) -> set[str]:
+    """The labels that Airflow would leave out for the sake of runs that it never starts: those end before the replay."""
+    return {run.partition_key or "" for run in _stranded(server, replay)} & set(label_range.labels)
 
 
 def _backfilled(server: AirflowServer, dag_id: str, window: TimeWindow) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from airflow_chronon.airflow_api.coverage import known_runs, runs_covering
+from airflow_chronon.airflow_api.coverage import known_runs, runs_covering, with_stranded
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import Plan
@@ -28,7 +28,7 @@ class AskedIntervals:
     def runs(self, server: AirflowServer, *, states: Sequence[str] = ()) -> list[KnownRun]:
         """The runs that cover them."""
         found = runs_covering(server, self.plan.dag_id, self.window, grid=self.plan.grid, states=states)
-        return known_runs(found, self.plan.need_schedule(), now=self.now)
+        return with_stranded(known_runs(found, self.plan.need_schedule(), now=self.now), found, server)
 
     def rows(self, known: Known) -> list[PartitionRow]:
         """What became of each."""

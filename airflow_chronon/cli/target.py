@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_chronon.cli.state import deployment_of
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.conf_root.selection import select, select_plan
 from airflow_chronon.core.confs.plan import Plan, Verdict
@@ -43,6 +44,8 @@ def open_root(path: str | None) -> ConfRoot:
 
 
 def open_target(options: argparse.Namespace) -> Target:
-    """The conf root that the options name, judged."""
+    """The conf root that the options name, judged; with the last good settings where the command knows a state folder (C23)."""
     root = open_root(options.root)
+    if "state_root" in options:
+        root = deployment_of(options).with_state(root)
     return Target(root, root.judge())

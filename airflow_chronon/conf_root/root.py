@@ -15,7 +15,8 @@ from airflow_chronon.conf_root.settings import (
     SETTINGS_FILE,
     branch_settings,
     cannot_read,
-    read_settings_file,
+    parse_settings,
+    settings_text,
 )
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.plan import RejectedConf, Verdict
@@ -33,6 +34,9 @@ from airflow_chronon.errors import Fault, Rejected
 _CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
 
 
+_HOLD_ON = Fault("C23", SETTINGS_FILE, "the last good settings hold on, and nothing is retired", "mend the file")
+
+
 @dataclass(frozen=True)
 class ConfRoot:
     """Everything that was read from one conf root: settings, confs, jobs, and what is wrong with them."""
@@ -47,6 +51,8 @@ class ConfRoot:
     state: TreeState = TreeState.WHOLE  #: whether this can be the whole truth (C23)
     unchanged: frozenset[ConfKey] = frozenset()  #: the same as in ``base_root``, so not deployed on this branch (C24)
     unchanged_jobs: frozenset[str] = frozenset()  #: the files of such jobs
+    settings_text: str | None = None  #: of the settings file, where it is good
+    settings_faults: tuple[Fault, ...] = ()  #: what is wrong with the settings file
     is_branch_known: bool = True  #: false while the file that would name it cannot be read (C24)
 
     @property
@@ -119,11 +125,13 @@ class ConfRoot:
         )
 
 
-def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None = None) -> ConfRoot:
+def read_conf_root(
+    root: Path, *, environ: Mapping[str, str], branch: str | None = None, last_good: Settings | None = None
+) -> ConfRoot:
     """Read a conf root, or one compiled tree. Never raises for what is wrong with it: it is all in the result.
 
-    ``branch`` is used when the settings name none. With settings that cannot be read nothing is deployed, since every
-    conf's schedule may depend on them.
+    ``branch`` is used when the settings name none. With settings that cannot be read those that were the last good ones
+    hold on (C23); without any nothing is deployed, since every conf's schedule may depend on them.
     """
     try:
         is_there = stat.S_ISDIR(root.stat().st_mode)
@@ -138,13 +146,19 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         remedy = "create it, or name another with --root or [chronon] conf_root"
         missing = Fault("input", "", f"there is no conf root {root}", remedy)
         return _unread(root, branch, (missing,), TreeState.EMPTY)
-    try:
-        settings = read_settings_file(root, environ=environ)
-    except Rejected as error:
-        said = branch_settings(root, environ=environ)
-        return _unread(root, branch, error.faults, TreeState.UNREADABLE, said=said)
-    settings = _with_branch(settings, branch)
     problems: list[Fault] = []
+    text, faults = None, tuple[Fault, ...]()
+    try:
+        settings = parse_settings(text := settings_text(root), environ=environ)
+    except Rejected as error:
+        text, faults = None, error.faults
+        if last_good is None:
+            said = branch_settings(root, environ=environ)
+            unread = _unread(root, branch, faults, TreeState.UNREADABLE, said=said)
+            return replace(unread, settings_faults=faults)
+        problems += [*faults, _HOLD_ON]
+        settings = last_good
+    settings = _with_branch(settings, branch)
     try:
         confs, bad_confs = read_confs(root, settings.environment, problems=problems)
         jobs, bad_jobs = read_jobs(root, environ=environ, problems=problems)
@@ -171,6 +185,8 @@ def read_conf_root(root: Path, *, environ: Mapping[str, str], branch: str | None
         unchanged,
         unchanged_jobs,
         jobs=tuple(jobs),
+        settings_text=text,
+        settings_faults=faults,
     )
 
 

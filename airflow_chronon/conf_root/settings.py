@@ -20,13 +20,26 @@ def read_settings_file(root: Path, *, environ: Mapping[str, str]) -> Settings:
 
     Raises :class:`airflow_chronon.errors.Rejected` with every fault, its line in the file included.
     """
-    path, text = root / SETTINGS_FILE, ""
+    return parse_settings(settings_text(root), environ=environ)
+
+
+def settings_text(root: Path) -> str:
+    """The text of the settings file of a conf root; empty without one. Raises ``Rejected`` when it cannot be read."""
+    path = root / SETTINGS_FILE
     try:
-        if os.path.lexists(path):
-            text = read_bytes(path, limit=MAX_SETTINGS_BYTES, kind="settings file").decode()
-        return read_settings(text, environ=environ, warehouse=default_warehouse(environ))
+        if not os.path.lexists(path):
+            return ""
+        return read_bytes(path, limit=MAX_SETTINGS_BYTES, kind="settings file").decode()
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected([_in_file(cannot_read(error, what="the file"))]) from None
+    except Rejected as error:
+        raise Rejected([_in_file(fault) for fault in error.faults]) from None
+
+
+def parse_settings(text: str, *, environ: Mapping[str, str]) -> Settings:
+    """The settings that a text holds, read from the file or kept. Raises ``Rejected`` with every fault."""
+    try:
+        return read_settings(text, environ=environ, warehouse=default_warehouse(environ))
     except Rejected as error:
         raise Rejected([_in_file(fault) for fault in error.faults]) from None
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
+from airflow_chronon.airflow_api.coverage import has_begun_work
 from airflow_chronon.airflow_api.errors import AirflowRefused, Conflict, LoginFailed, NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, BackfillRequest, DagRecord, Reprocess
+from airflow_chronon.airflow_api.replay import end_stranded, noted
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.labels import in_run_id
 from airflow_chronon.core.plan.actions import (
@@ -16,6 +18,7 @@ from airflow_chronon.core.plan.actions import (
     Archive,
     Delete,
     Drain,
+    EndStranded,
     Forget,
     Hold,
     Keep,
@@ -24,6 +27,7 @@ from airflow_chronon.core.plan.actions import (
     Report,
     RetireStep,
     SetAside,
+    StopIdleRuns,
     StopRuns,
     Unpause,
     WritesRecord,
@@ -74,8 +78,10 @@ class _Applier:
             **dict.fromkeys(get_args(WritesRecord), lambda action: self.state.write_record(action.record)),
             SetAside: lambda action: self.state.set_aside(action.dag_id),
             Unpause: lambda action: self.server.set_paused(action.dag_id, paused=False),
+            EndStranded: self.end_stranded,
             Replay: self.replay,
             Drain: self.drain,
+            StopIdleRuns: self.stop_idle_runs,
             StopRuns: self.stop_runs,
             Archive: self.archive,
             Delete: self.delete,
@@ -89,12 +95,23 @@ class _Applier:
         retirement = replace(retirement, confirmed=action.confirmed)
         self.state.write_record(replace(record, pending=None, retirement=retirement))
 
+    def end_stranded(self, action: EndStranded) -> None:
+        for run_id in action.run_ids:
+            run = self.server.run(action.dag_id, run_id)
+            if run.state == "queued":
+                end_stranded(self.server, run, by=self.by)
+
     def stop_runs(self, action: StopRuns) -> None:
         note = f"Stopped by {self.by}: the conf of this DAG is gone, and {action.why}."
         for run in self.server.runs(action.dag_id, states=ACTIVE_RUN_STATES):
-            self.server.patch_run(
-                action.dag_id, run.run_id, state="failed", note=f"{run.note}\n{note}" if run.note else note
-            )
+            self.server.patch_run(action.dag_id, run.run_id, state="failed", note=noted(run, note))
+
+    def stop_idle_runs(self, action: StopIdleRuns) -> None:
+        """Each is looked at again: its work may have begun since."""
+        note = f"Stopped by {self.by}: the conf of this DAG is gone, and this run had begun no work."
+        for run in self.server.runs(action.dag_id, states=ACTIVE_RUN_STATES):
+            if not has_begun_work(self.server, run):
+                self.server.patch_run(action.dag_id, run.run_id, state="failed", note=noted(run, note))
 
     def archive(self, action: Archive) -> None:
         record, retirement = self._retiring(action.dag_id)

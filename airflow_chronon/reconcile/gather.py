@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from airflow_chronon.airflow_api.coverage import known_runs
+from airflow_chronon.airflow_api.coverage import has_begun_work, known_runs, stranded_runs
 from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
-from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, DagRecord
+from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, DagRecord, RunRecord
 from airflow_chronon.airflow_api.replay import kept_grid
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.calendar.instants import Instant
@@ -57,11 +56,16 @@ def gather(place: Place, *, now: Instant) -> Facts:
     dags = {record.dag_id: _known(record, is_broken=record.dag_id in broken) for record in listed}
     needs = needs_of(place.deployment, tree, state, dags, now=now)
     problems: dict[str, Fault] = {}
+    active = _active_runs(place.server, needs.active_runs)
     airflow = AirflowFacts(
         dags=dags,
         contracts=_contracts(place.server, {dag_id: tree.confs[dag_id] for dag_id in needs.contracts}),
-        active_runs=_active_runs(place.server, needs.active_runs),
+        active_runs={dag_id: len(runs) for dag_id, runs in active.items()},
+        idle_runs={
+            dag_id: sum(not has_begun_work(place.server, run) for run in runs) for dag_id, runs in active.items()
+        },
         past_runs=_past_runs(place.server, [tree.plans[dag_id] for dag_id in needs.past_runs], problems, now=now),
+        stranded=_stranded(place, dags),
         backfilling=frozenset(dag_id for dag_id in needs.past_runs if _is_backfilling(place.server, dag_id)),
         settings=_settings(place.server),
         problems=problems,
@@ -90,14 +94,26 @@ def _known(record: DagRecord, *, is_broken: bool) -> KnownDag:
     )
 
 
-def _active_runs(server: AirflowServer, dag_ids: Sequence[str]) -> dict[str, int]:
+def _active_runs(server: AirflowServer, dag_ids: Sequence[str]) -> dict[str, list[RunRecord]]:
+    found: dict[str, list[RunRecord]] = {dag_id: [] for dag_id in dag_ids}
     if len(dag_ids) > _FEW:
-        wanted = set(dag_ids)
-        return Counter(run.dag_id for run in server.runs(states=ACTIVE_RUN_STATES) if run.dag_id in wanted)
-    found = {}
+        for run in server.runs(states=ACTIVE_RUN_STATES):
+            if run.dag_id in found:
+                found[run.dag_id].append(run)
+        return found
     for dag_id in dag_ids:
         with suppress(NotThere):  # deleted since it was listed
-            found[dag_id] = len(server.runs(dag_id, states=ACTIVE_RUN_STATES))
+            found[dag_id] += server.runs(dag_id, states=ACTIVE_RUN_STATES)
+    return found
+
+
+def _stranded(place: Place, dags: Mapping[str, KnownDag]) -> dict[str, tuple[str, ...]]:
+    """The runs of this deployment's DAGs that are queued and that Airflow never starts."""
+    queued = place.server.runs(states=("queued",), run_types=("backfill",))
+    own = [run for run in queued if run.dag_id in dags and place.deployment.owns(dags[run.dag_id])]
+    found: dict[str, tuple[str, ...]] = {}
+    for run in stranded_runs(place.server, own):
+        found[run.dag_id] = (*found.get(run.dag_id, ()), run.run_id)
     return found
 
 

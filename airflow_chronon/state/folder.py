@@ -4,6 +4,7 @@
 
     <state_root>/<bundle>/<branch>/records/<dag id>.json       what is remembered of one DAG, its deployed conf included
                                    archive/<dag id>/<time>.jsonl
+                                   settings.yaml               the text of the last good settings (C23)
                                    damaged/<dag id>.json       a record that could not be read, kept for whoever wants to look
 """
 
@@ -79,6 +80,18 @@ class StateFolder:
         if data is not None:
             self.files.write(f"{self.prefix}damaged/{dag_id}.json", data)
             self.remove_record(dag_id)
+
+    # settings
+
+    def read_settings(self) -> str | None:
+        """The text of the last good settings; None when there have been none."""
+        data = self.files.read(f"{self.prefix}settings.yaml")
+        return None if data is None else data.decode(errors="replace")
+
+    def keep_settings(self, text: str) -> None:
+        """Remember the text of good settings."""
+        if text != self.read_settings():
+            self.files.write(f"{self.prefix}settings.yaml", text.encode())
 
     # archive
 

@@ -16,7 +16,7 @@ from airflow_chronon.core.partitions.labels import PartitionSpec, partition_form
 from tests.support.command_line import Answer, Command
 from tests.support.confs import dependency
 from tests.support.confs import staging_query as document
-from tests.support.hourly_conf import CONF, DAG, Place, airflow, labels, place, run
+from tests.support.hourly_conf import CONF, DAG, SPEC, Place, airflow, labels, place, run
 
 __all__ = ["airflow", "place"]  # fixtures
 
@@ -237,3 +237,37 @@ class TestItsInputs:
         answer = self.call(command, chain, "--dry-run", "--with-upstream", "--all")
         assert "staging_query/t.s.raw__1: 6 partitions" in answer.out
         assert "left to the runs that are under way: 2" in answer.out
+
+
+@pytest.mark.parametrize("selection", ["--missing", "--failed", "--all"])
+def test_a_stranded_run_is_ended_and_replaced(
+    place: Place, command: Command, airflow: FakeAirflow, selection: str
+) -> None:
+    asked = labels(1, 3)
+    airflow.run_records = [replace(run(label, "queued", "backfill"), note="mine") for label in asked]
+    first, last = (SPEC.start_of(label) for label in (asked[0], asked[-1]))
+    airflow.backfill_records = [BackfillRecord(1, DAG, first, last, is_paused=True, completed=last)]
+    span = ("--start-ds", asked[0], "--end-ds", asked[-1])
+    dry = backfill(command, place, *span, selection, "--dry-run")
+    assert dry.code == 0 and printed(dry) == asked
+    assert {each.note for each in airflow.run_records} == {"mine"}  # a dry run changes nothing
+    answer = backfill(command, place, *span, selection)
+    assert answer.code == 0 and "under way" not in answer.out
+    ended = [each for each in airflow.run_records if each.state == "failed"]
+    assert [each.partition_key for each in ended] == asked
+    assert ended[0].note == (
+        "mine\nEnded by airflow-chronon backfill: it could never start, since it was cleared after its backfill was cancelled."
+    )
+    assert created(airflow) == asked
+
+
+def test_one_stranded_run_is_replaced_by_its_key(place: Place, command: Command, airflow: FakeAirflow) -> None:
+    (label,) = labels(2, 2)
+    start = SPEC.start_of(label)
+    airflow.run_records = [run(label, "queued", "backfill")]
+    airflow.backfill_records = [BackfillRecord(1, DAG, start, start, is_paused=True, completed=start)]
+    assert backfill(command, place, "--start-ds", label).code == 0
+    assert [(each.run_type, each.state) for each in airflow.run_records] == [
+        ("backfill", "failed"),
+        ("manual", "queued"),
+    ]

@@ -8,11 +8,15 @@ from dataclasses import replace
 import pytest
 
 from airflow_chronon.airflow_api.fake import FakeAirflow
-from airflow_chronon.airflow_api.records import TaskRecord
+from airflow_chronon.airflow_api.records import BackfillRecord, TaskRecord
+from airflow_chronon.core.calendar.instants import HOUR
+from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.deployment import DEFAULT_BUNDLE
+from airflow_chronon.state.folder import open_state
 from tests.support.command_line import Command
 from tests.support.confs import staging_query
-from tests.support.hourly_conf import CONF, DAG, Place, airflow, labels, place, run
+from tests.support.hourly_conf import CONF, DAG, SPEC, Place, airflow, labels, place, run
 
 __all__ = ["airflow", "place"]  # fixtures
 
@@ -133,3 +137,50 @@ def test_a_partition_whose_run_was_passed_over_is_skipped_and_says_why(  # C30
     )
     (row,) = answer.json["partitions"]
     assert row["state"] == "skipped" and row["reason"].startswith("passed over")
+
+
+def test_a_cleared_run_of_a_cancelled_backfill_is_stranded_and_named(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    place.land(*labels(4, 4))
+    stranded = [run(label, "queued", "backfill") for label in labels(2, 4)]
+    again = replace(run(labels(3, 3)[0], "running", "manual"), start=5)
+    airflow.run_records = [*stranded, again, run(labels(5, 5)[0], "queued", "backfill")]
+    first, last = (SPEC.start_of(label) for label in labels(2, 4)[::2])
+    airflow.backfill_records = [
+        BackfillRecord(1, DAG, first, last, is_paused=True, completed=last),  # cancelled
+        BackfillRecord(
+            2, DAG, last + HOUR, last + HOUR, completed=last
+        ),  # ended by itself: Airflow starts what is cleared
+    ]
+    span = ("--start-ds", labels(2, 2)[0], "--end-ds", labels(5, 5)[0])
+    answer = command("partitions", CONF, "--root", place.root, *span, "--format", "json")
+    rows = answer.json["partitions"]
+    assert [row["state"] for row in rows] == ["stranded", "running", "stranded", "queued"]
+    assert rows[0]["reason"] == (
+        f"{stranded[0].run_id} never starts, since it was cleared after its backfill was cancelled: replay it"
+    )
+
+
+def test_a_queued_run_of_an_active_backfill_is_queued(place: Place, command: Command, airflow: FakeAirflow) -> None:
+    (label,) = labels(2, 2)
+    start = SPEC.start_of(label)
+    airflow.run_records = [run(label, "queued", "backfill")]
+    cancelled = BackfillRecord(1, DAG, start, start, is_paused=True, completed=start)
+    airflow.backfill_records = [cancelled, BackfillRecord(2, DAG, start, start, is_paused=True)]
+    answer = command("partitions", CONF, "--root", place.root, "--start-ds", label, "--format", "json")
+    assert [row["state"] for row in answer.json["partitions"]] == ["queued"]
+
+
+@pytest.mark.parametrize("name", ["partitions", "backfill"])
+def test_the_last_good_settings_hold_on_while_the_file_has_a_mistake(
+    place: Place, command: Command, airflow: FakeAirflow, name: str
+) -> None:  # C23
+    arguments = (name, CONF, "--root", place.root, "--start-ds", labels(2, 2)[0])
+    (place.root / "chronon.yaml").write_text("cachup: true\n")
+    assert command(*arguments).code == 2  # none were ever good
+    state = open_state(str(place.root / "chronon_state"), deployment=Deployment("main", DEFAULT_BUNDLE))
+    state.keep_settings("")
+    answer = command(*arguments)
+    assert answer.code == 0 and labels(2, 2)[0] in answer.out
+    assert "chronon.yaml line 1, cachup" in answer.err and "the last good settings hold on" in answer.err

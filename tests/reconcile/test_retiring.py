@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from airflow_chronon.airflow_api.errors import AirflowUnreachable, Conflict
-from airflow_chronon.airflow_api.records import ImportErrorRecord
+from airflow_chronon.airflow_api.records import ImportErrorRecord, RunRecord, TaskRecord
 from airflow_chronon.core.confs.conf import Conf
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job
-from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopRuns, WaitForRuns
+from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopIdleRuns, StopRuns, WaitForRuns
 from airflow_chronon.core.plan.explain import explain_plan
 from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
@@ -39,6 +39,74 @@ def test_a_conf_that_is_gone_is_drained_archived_and_deleted() -> None:  # C23, 
     assert lines[0]["by"] == "a test" and "gone from the tree" in lines[0]["why"]
     assert lines[1]["document"] == ONE.raw
     assert (lines[3]["run_id"], lines[3]["note"]) == (run.run_id, "note 1")
+
+
+@pytest.mark.parametrize(
+    ("task_id", "state"),
+    [
+        ("wait.upstream.table", "deferred"),
+        ("gate.backfill", "deferred"),
+        ("ready", "success"),
+        ("backfill", None),  # cleared, or not its turn yet
+        ("backfill", "scheduled"),
+        ("backfill", "queued"),
+        ("backfill", "skipped"),
+    ],
+)
+def test_a_run_that_has_begun_no_work_is_stopped_at_once_with_a_note(task_id: str, state: str | None) -> None:  # C23
+    world = deployed(ONE, TWO)
+    waiting, working = world.fire(ID), world.fire(ID)
+    assert waiting is not None and working is not None
+    first, _ = world.airflow.task_records
+    world.airflow.task_records[0] = replace(first, task_id=task_id, state=state)
+    world.airflow.run_records.append(RunRecord(ID, "manual__queued", "manual", "queued"))
+    world.deploy(TWO)
+    world.parse()
+    done = world.reconcile()
+    assert {StopIdleRuns(ID, 2), WaitForRuns(ID, 1)} <= set(done.plan.actions)
+    runs = {run.run_id: run for run in world.airflow.run_records}
+    assert [runs[each].state for each in (waiting.run_id, working.run_id, "manual__queued")] == [
+        "failed",
+        "running",
+        "failed",
+    ]
+    note = "Stopped by a test: the conf of this DAG is gone, and this run had begun no work."
+    assert runs[waiting.run_id].note == f"note 1\n{note}"
+    world.converge()
+    assert ID not in world.airflow.dag_records
+    assert world.history(ID) == set(runs)
+
+
+def test_a_run_between_two_of_its_modes_is_waited_for() -> None:  # C10, C23
+    world = deployed(ONE, TWO)
+    run = world.fire(ID)
+    assert run is not None
+    (work,) = world.airflow.task_records
+    world.airflow.task_records = [
+        replace(work, state="success"),
+        TaskRecord(ID, run.run_id, "gate.upload", "deferred", start=2.0),
+    ]
+    world.deploy(TWO)
+    world.parse()
+    assert WaitForRuns(ID, 1) in world.reconcile().plan.actions
+    assert world.airflow.run_records == [run]
+
+
+def test_work_that_begins_after_the_plan_was_made_is_not_stopped() -> None:
+    world = deployed(ONE, TWO)
+    run = world.fire(ID)
+    assert run is not None
+    (work,) = world.airflow.task_records
+    world.airflow.task_records = [replace(work, task_id="wait.x", state="deferred")]
+    world.deploy(TWO)
+    world.parse()
+
+    def begin(_: str) -> None:
+        world.airflow.task_records.append(work)
+
+    world.files.before = begin  # the record of the retirement is written first
+    assert StopIdleRuns(ID, 1) in world.reconcile().plan.actions
+    assert world.airflow.run_records == [run]
 
 
 def test_a_version_bump_retires_the_old_dag_at_the_next_reconcile() -> None:  # case 30
@@ -404,7 +472,7 @@ def test_an_idle_reconcile_asks_airflow_the_same_however_many_dags_there_are() -
         world.airflow.calls.clear()
         world.reconcile()
         asked.append(len(world.airflow.calls))
-    assert asked == [4, 4]  # the listing and three settings
+    assert asked == [5, 5]  # the DAGs, the queued replays, and three settings
 
 
 def test_a_conf_that_airflow_never_saw_leaves_no_trace() -> None:

@@ -5,6 +5,7 @@ It knows the questions whose answers a triggerer of Airflow 3.3 can read, and no
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ class FakeRun:
     state: str = "success"
     last_task: str | None = "success"
     dag_id: str = "staging_query.t.s.hourly__1"
+    tasks: Mapping[str, str | None] = field(default_factory=dict)  #: states of further tasks
 
 
 @dataclass
@@ -38,7 +40,9 @@ class FakeSupervisor:
         runs = [run for run in runs if msg.run_ids is None or run.run_id in msg.run_ids]
         if isinstance(msg, GetTaskStates):
             assert msg.task_ids is not None
-            states = {run.run_id: dict.fromkeys(msg.task_ids, run.last_task) for run in runs}
+            states = {
+                run.run_id: {task_id: run.tasks.get(task_id, run.last_task) for task_id in msg.task_ids} for run in runs
+            }
             return SimpleNamespace(task_states=states)
         assert isinstance(msg, GetDRCount), f"a triggerer cannot read the answer to {type(msg).__name__}"
         return SimpleNamespace(count=sum(msg.states is None or run.state in msg.states for run in runs))

@@ -181,7 +181,7 @@ class World:
         self.run_number += 1
         run = RunRecord(dag_id, f"scheduled__{self.run_number}", "scheduled", state, note=f"note {self.run_number}")
         self.airflow.run_records.append(run)
-        self.airflow.task_records.append(TaskRecord(dag_id, run.run_id, "backfill", state))
+        self.airflow.task_records.append(TaskRecord(dag_id, run.run_id, "backfill", state, start=1.0))
         return run
 
     def finish(self, dag_ids: Iterable[str] | None = None) -> None:

@@ -13,10 +13,10 @@ from airflow.sdk import DAG, Param
 from airflow_chronon.airflow.assets import table_asset
 from airflow_chronon.airflow.dags.plans import Fires
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
-from airflow_chronon.airflow.operators.work import task_arguments
+from airflow_chronon.airflow.operators.work import NO_WORK, task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
-from airflow_chronon.airflow_api.coverage import LAST_TASK
+from airflow_chronon.airflow_api.coverage import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
@@ -60,11 +60,13 @@ class _Tasks:
         self.modes = plan.schedule.all_modes
         texts = {of.schedule.text for of in plan.schedule.modes.values()}
         self.gated = len(texts) > 1  # one schedule for all modes: none can skip or lag behind
+        #: Of the tasks around the work: whoever is told of failures is told of theirs.
+        self.around = task_arguments(plan.settings.task_defaults, leave_out=NO_WORK)
 
     def wire(self) -> None:
         waits = self._waits()
         first = self.modes[0]
-        ready = EmptyOperator(task_id="ready")
+        ready = EmptyOperator(task_id=READY_TASK)
         ends = []
         previous: Any = None
         for mode in self.modes:
@@ -80,7 +82,9 @@ class _Tasks:
                 previous = jobs[-1]
             ends += jobs
         assets = {mode: self._asset(mode) for mode in self.modes}
-        landed = LandedOperator(task_id=LAST_TASK, plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0)
+        landed = LandedOperator(
+            task_id=LAST_TASK, plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0, **self.around
+        )
         for job in ends:
             job >> landed
 
@@ -91,7 +95,13 @@ class _Tasks:
         start: Any = work
         if self.gated:
             rule = _ANY_SUCCESS if len(entry) > 1 else "all_success"
-            start = GateSensor(task_id=f"gate.{mode.value}", mode=mode, schedule=self.plan.schedule, trigger_rule=rule)
+            start = GateSensor(
+                task_id=f"{GATE_PREFIX}{mode.value}",
+                mode=mode,
+                schedule=self.plan.schedule,
+                trigger_rule=rule,
+                **self.around,
+            )
             start >> work
         for task in entry:
             task >> start
@@ -124,13 +134,14 @@ class _Tasks:
         found = []
         for table, dependencies in sorted(tables.items()):
             sensor = PartitionSensor(
-                task_id=_task_id(f"wait.{table}"),
+                task_id=_task_id(f"{WAIT_PREFIX}{table}"),
                 table=table,
                 schedule=self.plan.schedule,
                 dependencies=dependencies,
                 catalog=self._catalog(table),
                 settings=self.plan.settings.sensor,
                 writers=self.plan.writers.get(table, ()),
+                **self.around,
             )
             found.append((sensor, frozenset(dependencies)))
         return found

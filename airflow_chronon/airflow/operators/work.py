@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,8 @@ from airflow_chronon.core.settings.environment import given_texts
 from airflow_chronon.core.settings.model import TaskDefaults
 from airflow_chronon.engine.protocol import NothingToWrite
 from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
+
+NO_WORK = frozenset({"pool"})  #: what a wait, a gate or the check at the end leaves out: a pool limits work
 
 
 class WorkMixin:
@@ -53,9 +55,12 @@ def texts(given: object) -> dict[str, str]:
     return {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
 
 
-def task_arguments(defaults: TaskDefaults) -> Mapping[str, Any]:
-    """The arguments for every work task. Raises ``ChrononError`` for a callback that cannot be imported."""
-    arguments = defaults.model_dump(exclude_none=True)
+def task_arguments(defaults: TaskDefaults, *, leave_out: Collection[str] = ()) -> Mapping[str, Any]:
+    """The arguments for a task, without those to ``leave_out``.
+
+    Raises ``ChrononError`` for a callback that cannot be imported.
+    """
+    arguments = {name: value for name, value in defaults.model_dump(exclude_none=True).items() if name not in leave_out}
     callback = arguments.get("on_failure_callback")
     if callback is not None:
         try:

@@ -19,6 +19,7 @@ from airflow.triggers.base import (
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, request_of_fields
+from airflow_chronon.airflow.sensors.own_run import is_overtaken
 from airflow_chronon.airflow.sensors.writers import TableOutlook
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
@@ -157,6 +158,10 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
 
         A wait whose time was up while no triggerer ran still gets one poll: what it waits for may have come meanwhile.
         """
+        if await is_overtaken(self.task_instance):
+            self.log.info("the run has gone ahead without this wait, which was added to it later: nothing waits for it")
+            yield TaskSuccessEvent()
+            return
         needed = self._needed.setdefault(self._stream_key(), {})
         needed[id(self)] = self._waits
         try:

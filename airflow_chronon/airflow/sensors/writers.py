@@ -11,11 +11,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar, cast
+from typing import TypeVar
 
 from airflow.sdk.execution_time.comms import GetDRCount, GetTaskStates
 from airflow.utils.state import DagRunState
 
+from airflow_chronon.airflow.sensors.supervisor import Supervisor, supervisor_of_process
 from airflow_chronon.airflow_api.coverage import LAST_TASK
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.waits.dependencies import Wait
@@ -41,12 +42,6 @@ _LAST_RUNS = (50, 1_000, 10_000)
 #: The same for one before a partition: three days of minutes, half a year of hours.
 _OLDER_RUNS = (200, 1_000, 5_000)
 _UNFINISHED_RUNS = 500  #: among so many of the last runs are those scheduled ones that are unfinished
-
-
-class Supervisor(Protocol):
-    """What answers: the triggerer's supervisor."""
-
-    async def asend(self, msg: Any) -> Any: ...
 
 
 class TableOutlook:
@@ -111,11 +106,7 @@ class WriterHistories:
     @property
     def _supervisor(self) -> Supervisor:
         """The one that is given, else that of the process: there is one in a triggerer."""
-        if self._given is None:
-            from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS  # set when the process starts
-
-            return cast("Supervisor", SUPERVISOR_COMMS)
-        return self._given
+        return supervisor_of_process() if self._given is None else self._given
 
     async def read(self, starts: frozenset[Instant], *, now: Instant) -> dict[str, WriterHistory]:
         """The history of each writer, by DAG id and mode, as far as it decides about these partitions.

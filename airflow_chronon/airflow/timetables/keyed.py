@@ -122,9 +122,10 @@ class KeyedTimetable(Timetable, Generic[RunT]):
 
     def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:
         """One replay per interval that has ended and starts in ``[earliest, latest]``, both inclusive, whatever the
-        schedule."""
+        schedule. Airflow reads days in its own default zone: their wall clock counts, in UTC."""
         present = now()
-        for start in self._schedule.starts(from_datetime(earliest), from_datetime(latest) + 1):
+        first, last = map(self.localize_partition_datetime, (earliest, latest))
+        for start in self._schedule.starts(from_datetime(first), from_datetime(last) + 1):
             if self._schedule.end_of(start) > present:
                 return
             yield self._replay_info(start)

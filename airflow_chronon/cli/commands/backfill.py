@@ -68,6 +68,7 @@ def backfill(options: argparse.Namespace) -> int:
     replays = tuple(kept for each in upstream if (kept := _not_under_way(each, server, now)).starts)
     lacking = () if options.with_upstream else replays
     replays = (*(replays if options.with_upstream else ()), *((Replay(plan, starts),) if starts else ()))
+    target.report_problems()
     show(options, text=lambda: _text(replays, asked, selection, len(meant) - len(starts)))
     for each in lacking if starts else ():
         print(_lacks(each), file=sys.stderr)
@@ -92,7 +93,7 @@ BACKFILL = Command(
         ROOT,
         *LABELS,
         option("--missing", action="store_true", help="not landed, or without a good run of the job (the default)"),
-        option("--failed", action="store_true", help="whose newest run failed"),
+        option("--failed", action="store_true", help="whose newest run failed, or never starts"),
         option("--all", action="store_true", help="every partition of the range"),
         option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
         option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time"),
@@ -171,7 +172,7 @@ def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -
     window = TimeWindow(starts[0], replay.schedule.end_of(starts[-1]))
     active = AskedIntervals(plan, window, now).runs(server, states=ACTIVE_RUN_STATES)
     busy = newest_runs(replay.schedule, active)
-    return Replay(plan, tuple(start for start in starts if start not in busy))
+    return Replay(plan, tuple(start for start in starts if start not in busy or busy[start].is_stranded))
 
 
 def _run(

@@ -69,6 +69,14 @@ class Unpause:
 
 
 @dataclass(frozen=True)
+class EndStranded:
+    """End queued runs that Airflow never starts, with a note: whoever waits for them would wait for ever."""
+
+    dag_id: str
+    run_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Replay:
     """Run what was missed: neighbours through one backfill of Airflow, a single partition by its key (H13)."""
 
@@ -90,6 +98,14 @@ class Drain:
 @dataclass(frozen=True)
 class WaitForRuns:
     """Wait until the runs in progress have finished."""
+
+    dag_id: str
+    runs: int
+
+
+@dataclass(frozen=True)
+class StopIdleRuns:
+    """End the runs that have begun no work as failed, with a note: they may wait for data for days."""
 
     dag_id: str
     runs: int
@@ -151,9 +167,9 @@ class Report:
     conf: str = ""  #: the conf, DAG or branch that it is about
 
 
-RetireStep: TypeAlias = Drain | WaitForRuns | StopRuns | Wait | Archive | Delete | Forget
+RetireStep: TypeAlias = Drain | StopIdleRuns | WaitForRuns | StopRuns | Wait | Archive | Delete | Forget
 WritesRecord: TypeAlias = Deploy | Restore | Record
-Action: TypeAlias = Keep | SetAside | WritesRecord | Unpause | Hold | RetireStep | Replay | Report
+Action: TypeAlias = Keep | SetAside | WritesRecord | Unpause | EndStranded | Hold | RetireStep | Replay | Report
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from airflow_chronon.core.confs.plan import Plan as ConfOrJob
 from airflow_chronon.core.plan.actions import (
     Action,
     Deploy,
+    EndStranded,
     Hold,
     Keep,
     Plan,
@@ -40,7 +41,13 @@ from airflow_chronon.core.settings.model import ConfSettings, OnRetire, Pause
 from airflow_chronon.errors import Fault
 
 #: What is remembered comes before what is done about it, and all of it before anything is retired.
-_STAGES = ((Keep, SetAside, *get_args(WritesRecord)), (Unpause,), (Hold, *get_args(RetireStep)), (Replay,), (Report,))
+_STAGES = (
+    (Keep, SetAside, *get_args(WritesRecord)),
+    (Unpause, EndStranded),
+    (Hold, *get_args(RetireStep)),
+    (Replay,),
+    (Report,),
+)
 
 
 class Confirmation(Enum):
@@ -106,6 +113,8 @@ class _Planner:
             yield Report(Severity.ERROR, facts.state.damaged[dag_id], dag_id)
             if plan is not None or not (is_present or dag_id in self.held):
                 yield SetAside(dag_id)
+        if stranded := facts.airflow.stranded.get(dag_id):
+            yield EndStranded(dag_id, stranded)
         if plan is not None:
             yield from self._deploy(plan, record)
         elif is_present:
@@ -185,6 +194,7 @@ class _Planner:
                 dag=dag,
                 record=record,
                 active_runs=active,
+                idle_runs=airflow.idle_runs.get(dag_id, 0),
                 stops=own.on_retire is OnRetire.STOP or deployment.given_up,
                 confirmed=self.is_confirmed,
                 given_up=deployment.given_up,

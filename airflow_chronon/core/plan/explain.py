@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, fields
@@ -14,6 +15,7 @@ from airflow_chronon.core.plan.actions import (
     Delete,
     Deploy,
     Drain,
+    EndStranded,
     Forget,
     Hold,
     Keep,
@@ -23,6 +25,7 @@ from airflow_chronon.core.plan.actions import (
     Report,
     Restore,
     SetAside,
+    StopIdleRuns,
     StopRuns,
     Unpause,
     Wait,
@@ -30,6 +33,7 @@ from airflow_chronon.core.plan.actions import (
 )
 from airflow_chronon.core.records.pending import WHY_PENDING
 from airflow_chronon.core.records.record import DeploymentRecord
+from airflow_chronon.core.runs.states import WHY_STRANDED
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import Fault
 
@@ -77,15 +81,19 @@ def _lines(action: Action) -> Iterator[str]:
         case Report(severity=severity, fault=fault, conf=conf):
             yield f"{severity.value.ljust(9)} {conf}{': ' if conf else ''}{fault}"
         case _:
-            yield _retire_line(action)
+            yield _ending_line(action)
 
 
-def _retire_line(action: Action) -> str:
+def _ending_line(action: Action) -> str:
     match action:
+        case EndStranded(dag_id=dag_id, run_ids=run_ids):
+            return f"end       {dag_id}: {counted(len(run_ids), 'run')} queued for ever, {WHY_STRANDED}"
         case Drain(dag_id=dag_id, why=why):
             return f"retire    {dag_id}: {why}; it fires no more"
         case WaitForRuns(dag_id=dag_id, runs=runs):
             return f"wait      {dag_id}: {counted(runs, 'run')} in progress to finish first"
+        case StopIdleRuns(dag_id=dag_id, runs=runs):
+            return f"stop      {dag_id}: {counted(runs, 'run')} without any work begun, stopped"
         case StopRuns(dag_id=dag_id, runs=runs, why=why):
             return f"stop      {dag_id}: {counted(runs, 'run')} in progress, stopped: {why}"
         case Wait(dag_id=dag_id, what=what):
@@ -102,7 +110,7 @@ def _retire_line(action: Action) -> str:
 
 
 def _plain(name: str) -> str:
-    return {"WaitForRuns": "wait for runs", "StopRuns": "stop runs", "SetAside": "set aside"}.get(name, name.lower())
+    return re.sub(r"(?<!^)([A-Z])", r" \1", name).lower()
 
 
 def _json(action: Action) -> dict[str, Any]:

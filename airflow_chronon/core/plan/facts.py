@@ -160,7 +160,9 @@ class AirflowFacts:
     dags: Mapping[str, KnownDag] = field(default_factory=dict)  #: every DAG with the tag ``chronon``, of any branch
     contracts: Mapping[str, str] = field(default_factory=dict)  #: the grid that its table was first written on
     active_runs: Mapping[str, int] = field(default_factory=dict)
+    idle_runs: Mapping[str, int] = field(default_factory=dict)  #: of the active ones, those that have begun no work
     past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)
+    stranded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: by DAG, the ids of runs that never start
     backfilling: frozenset[str] = frozenset()  #: of those with past runs, the DAGs with an active backfill
     settings: AirflowSettings = AirflowSettings()
     problems: Mapping[str, Fault] = field(default_factory=dict)  #: what could not be read of one DAG

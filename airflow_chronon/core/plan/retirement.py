@@ -11,6 +11,7 @@ from airflow_chronon.core.plan.actions import (
     Drain,
     Forget,
     RetireStep,
+    StopIdleRuns,
     StopRuns,
     Wait,
     WaitForRuns,
@@ -30,6 +31,7 @@ class OrphanedDag:
     active_runs: int
     stops: bool  #: runs in progress are stopped, not waited for
     confirmed: bool
+    idle_runs: int = 0  #: of the active runs, those that have begun no work
     given_up: bool = False  #: its whole branch is: nobody will produce it again
     is_taken_over: bool = False  #: another deployment has a DAG of this id now, and its history
 
@@ -68,7 +70,11 @@ def _first_steps(orphaned: OrphanedDag, dag: KnownDag) -> Iterator[RetireStep]:
     if runs and dag.fires_no_more and (orphaned.stops or (dag.is_stale and not is_kept)):
         yield StopRuns(dag_id, runs, "its settings say so" if orphaned.stops else _NOTHING_PRODUCES_IT)
     elif runs:
-        yield WaitForRuns(dag_id, runs)
+        idle = orphaned.idle_runs if dag.fires_no_more else 0
+        if idle:
+            yield StopIdleRuns(dag_id, idle)
+        if runs > idle:
+            yield WaitForRuns(dag_id, runs - idle)
     elif dag.has_import_errors:
         yield Wait(dag_id, "its loader file cannot be imported; mend it first")
     elif not dag.fires_no_more:

@@ -23,7 +23,7 @@ class Selection(Enum):
     """Which partitions of the asked range are replayed."""
 
     MISSING = "missing"  #: not landed in the catalog
-    FAILED = "failed"  #: their newest run failed
+    FAILED = "failed"  #: their newest run failed, or can never start
     ALL = "all"
 
 
@@ -54,7 +54,7 @@ _UNDER_WAY = (State.RUNNING, State.QUEUED)
 def meant_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[Instant, ...]:
     """The starts of the rows that a selection means, those whose runs are under way included."""
     if selection is Selection.FAILED:
-        return tuple(row.start for row in rows if row.state is State.FAILED)
+        return tuple(row.start for row in rows if row.state in (State.FAILED, State.STRANDED))
     return tuple(row.start for row in rows if selection is Selection.ALL or not row.landed)
 
 

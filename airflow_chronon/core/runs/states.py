@@ -21,12 +21,17 @@ class State(Enum):
     OPEN = "open"  #: has not closed yet
     RUNNING = "running"
     QUEUED = "queued"
+    STRANDED = "stranded"  #: its newest run is queued, and Airflow never starts it
     FAILED = "failed"  #: its newest run failed; an older one may have landed
     LANDED = "landed"
     DONE = "done"  #: of a job, which has no table: a run of it ended well
     DUE = "due"  #: its run comes by itself
     SKIPPED = "skipped"
     MISSING = "missing"
+
+
+#: Why a queued run is one that Airflow never starts; for people.
+WHY_STRANDED = "since it was cleared after its backfill was cancelled"
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class KnownRun:
     order: tuple[float, str] = (0.0, "")  #: a later run of a partition has the greater one
     fills: bool = True  #: it writes them; a run of a conf's uploads alone does not (C10)
     was_skipped: bool = False  #: it ended well without doing its work: what it waited for will never come (C30)
+    is_stranded: bool = False  #: queued, and Airflow never starts it: its backfill was cancelled
 
     @property
     def is_active(self) -> bool:
@@ -117,14 +123,16 @@ def newest_runs(schedule: AnySchedule, runs: Iterable[KnownRun]) -> Mapping[Inst
     for run in runs:
         for start in _starts_within(run.window, schedule) if run.fills else ():
             grouped[start].append(run)
-    return {
-        start: max(found, key=lambda run: (_ACTIVITY.get(run.state, 0), run.order)) for start, found in grouped.items()
-    }
+    return {start: max(found, key=lambda run: (_activity(run), run.order)) for start, found in grouped.items()}
 
 
 def _starts_within(window: TimeWindow, schedule: AnySchedule) -> Iterator[Instant]:
     """The starts of the intervals that a window holds from end to end."""
     return (start for start in schedule.starts(window.start, window.end) if schedule.end_of(start) <= window.end)
+
+
+def _activity(run: KnownRun) -> int:
+    return 0 if run.is_stranded else _ACTIVITY.get(run.state, 0)
 
 
 _ACTIVITY = {"running": 2, "queued": 1}
@@ -133,6 +141,8 @@ _STATES = {"running": State.RUNNING, "queued": State.QUEUED, "failed": State.FAI
 
 def _with_run(row: PartitionRow, run: KnownRun) -> PartitionRow:
     row = replace(row, run_id=run.run_id)
+    if run.is_stranded:
+        return replace(row, state=State.STRANDED, reason=f"{run.run_id} never starts, {WHY_STRANDED}: replay it")
     if run.state in _STATES:
         return replace(row, state=_STATES[run.state])
     if row.landed is False:

@@ -84,7 +84,7 @@ class SensorSettings(Strict):
 
 
 class TaskDefaults(Strict):
-    """Given to every work task as they are."""
+    """Given to every task as they are; a pool only to those that do the work."""
 
     pool: str | None = None
     queue: str | None = None

@@ -198,6 +198,10 @@ class TestSettings:
         assert (dag.max_active_runs, dag.catchup) == (9, True)
         assert dag.start_date.isoformat() == "2026-01-01T00:00:00+00:00"
         assert dag.get_task("landed").retries == 0
+        for around in (dag.get_task("landed"), dag.get_task("wait.raw.orders")):  # the pool is for work
+            assert (around.pool, around.queue, around.priority_weight) == ("default_pool", "big", 7)
+            assert around.email == "a@b.example"
+            assert [callback.__name__ for callback in _as_list(around.on_failure_callback)] == ["iso"]
 
     def test_of_waits_reach_the_trigger(self, root):
         root.staging_query("orders.a")

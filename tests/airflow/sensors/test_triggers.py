@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from airflow_chronon.core.waits.dependencies import CutOffs, Lookback, TableDepe
 from airflow_chronon.core.waits.serialization import dependency_to_json
 from airflow_chronon.errors import CatalogError, Fault
 from tests.support.schedules import at, schedule_of, spec_of
+from tests.support.supervisor import FakeRun, FakeSupervisor
 
 DAILY = schedule_of("@daily", DAY)
 ORDERS = TableDependency("raw.orders", "ds", spec_of(DAY))
@@ -462,3 +464,65 @@ def test_triggers_come_back_from_their_serialised_form(wait_for):
         assert path == f"airflow_chronon.airflow.sensors.triggers.{type(trigger).__name__}"
         back = type(trigger)(**BaseSerialization.deserialize(BaseSerialization.serialize(kwargs)))
         assert back.serialize() == (path, kwargs)
+
+
+class TestAWaitThatWasAddedToARunLater:
+    """A dependency was added to a conf while a run of it worked: Airflow adds the new wait to that run."""
+
+    RUN = "scheduled__2026-06-01"
+
+    @pytest.fixture
+    def supervisor(self, monkeypatch: pytest.MonkeyPatch) -> FakeSupervisor:
+        fake = FakeSupervisor()
+        monkeypatch.setattr("airflow.sdk.execution_time.task_runner.SUPERVISOR_COMMS", fake, raising=False)
+        return fake
+
+    def added(self, trigger: PartitionTrigger, *held_back: str) -> PartitionTrigger:
+        task = SimpleNamespace(downstream_task_ids=set(held_back))
+        trigger._task_instance = SimpleNamespace(dag_id="d", run_id=self.RUN, task=task)
+        return trigger
+
+    @pytest.mark.parametrize("state", ["success", "running", "failed", "up_for_retry"])
+    def test_ends_when_what_it_holds_back_has_gone_ahead(
+        self, wait_for: Callable[..., PartitionTrigger], supervisor: FakeSupervisor, state: str
+    ) -> None:
+        supervisor.runs = [FakeRun(self.RUN, None, dag_id="d", last_task=None, tasks={"ready": state})]
+        event = finish(outcome(self.added(wait_for(), "ready")))
+        assert isinstance(event, TaskSuccessEvent)
+
+    @pytest.mark.parametrize(
+        "states",
+        [
+            {"ready": None},
+            {"ready": "upstream_failed"},  # another wait has failed, and may be cleared
+            {"ready": "skipped"},
+            {"ready": "success", "gate.metadata-upload": None},
+        ],
+    )
+    def test_goes_on_while_it_holds_something_back(
+        self,
+        wait_for: Callable[..., PartitionTrigger],
+        land: Callable[[str], None],
+        supervisor: FakeSupervisor,
+        caplog: pytest.LogCaptureFixture,
+        states: dict[str, str | None],
+    ) -> None:
+        caplog.set_level(logging.INFO)
+        supervisor.runs = [FakeRun(self.RUN, None, dag_id="d", last_task=None, tasks=states)]
+        land("raw.orders/ds=2026-06-01")
+        event = finish(outcome(self.added(wait_for(), *states)))
+        assert isinstance(event, TaskSuccessEvent)
+        assert "raw.orders is there" in caplog.text and "gone ahead" not in caplog.text
+
+    def test_goes_on_when_airflow_does_not_answer(
+        self,
+        wait_for: Callable[..., PartitionTrigger],
+        land: Callable[[str], None],
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        caplog.set_level(logging.INFO)
+        monkeypatch.setattr("airflow.sdk.execution_time.task_runner.SUPERVISOR_COMMS", None, raising=False)
+        land("raw.orders/ds=2026-06-01")
+        finish(outcome(self.added(wait_for(), "ready")))
+        assert "raw.orders is there" in caplog.text

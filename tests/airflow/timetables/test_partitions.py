@@ -476,3 +476,17 @@ def test_a_bound_of_partition_dates_is_utc_whatever_the_zone_of_airflow(zone: st
     timetable = PartitionTimetable(schedule_of(*THREE_HOURLY))
     for day in (pendulum.naive(2026, 6, 1), pendulum.datetime(2026, 6, 1, tz=zone)):
         assert from_datetime(timetable.localize_partition_datetime(day)) == at("2026-06-01")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+def test_a_backfill_of_days_in_the_zone_of_airflow_makes_each_of_them(clock, zone: str) -> None:  # all time is UTC
+    clock.instant = at("2026-06-10")
+    daily = PartitionTimetable(schedule_of("0 0 * * *", DAY, 0))
+
+    def keys(first: int, last: int) -> list[str | None]:
+        days = (pendulum.datetime(2026, 6, day, tz=zone) for day in (first, last))
+        found = daily.iter_partition_dagrun_infos(earliest=next(days), latest=next(days))
+        return [info.partition_key for info in found]
+
+    assert keys(1, 3) == ["2026-06-01", "2026-06-02", "2026-06-03"]
+    assert keys(2, 2) == ["2026-06-02"]

@@ -34,6 +34,8 @@ EVERY = (
     actions.Forget("x"),
     actions.Hold(("x", "y"), FAULT),
     actions.Report(actions.Severity.WARNING, FAULT, "x"),
+    actions.EndStranded("x", ("backfill__1",)),
+    actions.StopIdleRuns("x", 2),
 )
 
 

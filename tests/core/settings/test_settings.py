@@ -88,7 +88,7 @@ class TestBadFiles:
     def test_a_nested_key_is_held_against_its_own_level(self) -> None:
         (message,) = refused("overrides:\n  - match: '*'\n    sensor:\n      timout: 1h\n")
         assert message.startswith("line 4, overrides[0].sensor.timout:")
-        assert message.endswith("Did you mean timeout? Allowed are on_timeout, poll_seconds, timeout.")
+        assert message.endswith("Did you mean timeout? Allowed are on_never, on_timeout, poll_seconds, timeout.")
 
     @pytest.mark.parametrize(
         ("text", "where", "remedy"),

@@ -15,7 +15,9 @@ from airflow_chronon.core.plan import facts
 from airflow_chronon.core.plan.actions import Delete, Plan
 from airflow_chronon.reconcile.apply import apply_plan
 from tests.support.checkout import ROOT
+from tests.support.confs import dependency
 from tests.support.integration.airflow_client import wait_until
+from tests.support.integration.deployment import day_label
 from tests.support.integration.real_airflow import RealAirflow
 from tests.support.integration.reconcile_lab import Deployment
 
@@ -59,6 +61,52 @@ def test_a_run_in_progress_ends_well_after_its_conf_is_gone_and_then_the_dag_goe
     assert tasks["backfill"] == "success"
     assert here.airflow.api.dag(new) is not None
     here.reconciled_until(here.is_settled, why="there is nothing left to do")
+
+
+def test_a_run_that_only_waits_for_data_is_ended_when_its_conf_goes(deploy: Callable[[str], Deployment]) -> None:  # C23
+    here = deploy("waits")
+    old = "waits--staging_query.t.waits__1"
+    here.write("t.waits__1", dependencies=[dependency("nobody.writes_this")])
+    here.wait_for(old)
+    assert here.reconcile().returncode == 0
+    run = here.airflow.api.trigger(old, partition_key=day_label(days_ago=2))
+    wait_until(
+        lambda: here.airflow.api.task_states(run).get("wait.nobody.writes_this") == "deferred",
+        timeout=120,
+        why="it waits",
+    )
+    here.write("t.waits__2", dependencies=[dependency("nobody.writes_this")])
+    here.reconciled_until(lambda: here.is_gone(old), why="the old DAG is gone, days before its wait would have ended")
+    (archived,) = [line for line in here.archived(old) if line["kind"] == "run"]
+    assert archived["state"] == "failed" and "this run had begun no work" in str(archived["note"])
+
+
+def test_a_mistake_in_the_settings_stops_nothing_and_every_page_says_so(
+    deploy: Callable[[str], Deployment],
+) -> None:  # C23
+    here = deploy("typo")
+    dag_id = "typo--staging_query.t.typed__1"
+
+    def page() -> str:
+        return str(here.airflow.api.request("GET", f"/dags/{dag_id}/details")["doc_md"])
+
+    def is_off() -> bool:
+        dag = here.airflow.api.dag(dag_id)
+        return dag is None or dag["is_stale"] or "off" in [tag["name"] for tag in dag["tags"]]
+
+    here.write("t.typed__1")
+    here.wait_for(dag_id)
+    assert here.reconcile().returncode == 0
+    here.write("t.typed__1", settings={"cachup": True})
+    wait_until(lambda: "the last good settings hold on" in page(), timeout=120, why="its page tells of the mistake")
+    assert "cachup" in page() and not is_off()
+    done = here.reconcile()
+    assert done.returncode == 1 and "the last good settings hold on" in done.stdout and not here.retiring()
+    run = here.trigger_and_wait_until_it_works(dag_id)
+    wait_until(lambda: here.airflow.api.run(dag_id, run.run_id).state == "success", timeout=240, why="its run ends")
+    here.write("t.typed__1", schedule="0 0 31 2 *")
+    wait_until(lambda: "is rejected" in page(), timeout=120, why="its page tells that the conf is rejected")
+    assert "0 0 31 2 *" in page() and is_off()
 
 
 def test_previous_then_main_with_a_feature_branch_beside_it_that_is_dropped_again(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -172,3 +174,49 @@ def _fails(cli: Cli, *arguments: str) -> Answer:
     assert "Traceback" not in answer.err
     assert answer.err.strip().count("\n") == 0, answer.err
     return answer
+
+
+def test_a_cleared_run_of_a_cancelled_backfill_is_named_and_replaced(lab: Lab, cli: Cli) -> None:
+    dag_id, table = lab.deploy(unscheduled("t.replay.stranded__1", "1h")), lab.table("t.replay.stranded__1")
+    lab.wait_for(dag_id)
+    api, labels = lab.airflow.api, hours(4, 2)
+    start, end = CLOSED - timedelta(hours=4), CLOSED - timedelta(hours=2)
+    with lab.holding(table):
+        made = api.backfill(dag_id, start=start, end=end, max_active_runs=1)
+        wait_until(lambda: lab.told(table), timeout=120, why="the first of them works")
+        api.request("PUT", f"/backfills/{made['id']}/cancel")
+    wait_until(
+        lambda: not [run for run in api.runs(dag_id) if run.state in ("queued", "running")],
+        timeout=120,
+        why="the first one has ended, and the others with the backfill",
+    )
+    failed = [run for run in api.runs(dag_id) if run.state == "failed"]
+    assert [run.partition_key for run in failed] == labels[1:]
+    for run in failed:
+        api.request("POST", f"/dags/{dag_id}/dagRuns/{run.run_id}/clear", json={"dry_run": False})
+    span = (dag_id, "--start-ds", labels[0], "--end-ds", labels[-1])
+    assert list(states(cli("partitions", *span, "--format", "json")).values()) == ["landed", "stranded", "stranded"]
+    assert [line.strip() for line in cli("backfill", *span, "--dry-run").out.splitlines()[1:]] == labels[1:]
+    answer = cli("backfill", *span, "--wait")
+    assert answer.code == 0, answer
+    assert set(states(cli("partitions", *span, "--format", "json")).values()) == {"landed"}
+    assert [api.run(dag_id, run.run_id).state for run in failed] == ["failed", "failed"]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_airflows_own_command_makes_each_day_of_a_range_whatever_its_zone(lab: Lab, zone: str) -> None:
+    name = f"t.replay.{zone.rpartition('/')[2].lower()}__1"
+    dag_id = lab.deploy(unscheduled(name, "1d"))
+    lab.wait_for(dag_id)
+    days = [f"{CLOSED - timedelta(days=ago):%Y-%m-%d}" for ago in (4, 3, 2)]
+    environment = lab.airflow.server.environment | {"AIRFLOW__CORE__DEFAULT_TIMEZONE": zone}
+    for first, last in ((days[0], days[-1]), (days[1], days[1])):
+        wait_until(
+            lambda: all(each["completed_at"] for each in lab.airflow.api.backfills(dag_id)),
+            timeout=120,
+            why="no backfill is active",
+        )
+        command = ["backfill", "create", "--dag-id", dag_id, "--from-date", first, "--to-date", last]
+        command += ["--reprocess-behavior", "completed"]
+        subprocess.run([sys.executable, "-m", "airflow", *command], env=environment, check=True, timeout=120)
+    assert keys_of(lab, dag_id, "backfill") == sorted([*days, days[1]])

@@ -13,7 +13,8 @@ from tests.support.integration.real_airflow import RealAirflow, run_real_airflow
 @pytest.fixture(scope="package")
 def real_airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealAirflow]:
     """SQLite and LocalExecutor; give DAGs and tables names of your own."""
-    with run_real_airflow(base=tmp_path_factory.mktemp("airflow")) as running:
+    settings = {"AIRFLOW__EMAIL__EMAIL_BACKEND": "tests.support.integration.witness.send_email"}
+    with run_real_airflow(base=tmp_path_factory.mktemp("airflow"), settings=settings) as running:
         yield running
 
 
