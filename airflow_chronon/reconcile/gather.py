@@ -14,8 +14,9 @@ from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES, DagRecord
 from airflow_chronon.airflow_api.replay import kept_grid
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.jobs.verdicts import GoodPlan
+from airflow_chronon.core.plan.activation import seen_plan
 from airflow_chronon.core.plan.facts import (
     CHRONON_TAG,
     AirflowFacts,
@@ -61,7 +62,12 @@ def gather(place: Place, *, now: Instant) -> Facts:
         dags=dags,
         contracts=_contracts(place.server, {dag_id: tree.confs[dag_id] for dag_id in needs.contracts}),
         active_runs=_active_runs(place.server, needs.active_runs),
-        past_runs=_past_runs(place.server, [tree.plans[dag_id] for dag_id in needs.past_runs], problems, now=now),
+        past_runs=_past_runs(
+            place.server,
+            [seen_plan(tree.plans[dag_id], state.records.get(dag_id)) for dag_id in needs.past_runs],
+            problems,
+            now=now,
+        ),
         backfilling=frozenset(dag_id for dag_id in needs.past_runs if _is_backfilling(place.server, dag_id)),
         settings=_settings(place.server),
         problems=problems,
@@ -102,17 +108,17 @@ def _active_runs(server: AirflowServer, dag_ids: Sequence[str]) -> dict[str, int
 
 
 def _past_runs(
-    server: AirflowServer, plans: Iterable[GoodPlan], problems: dict[str, Fault], *, now: Instant
+    server: AirflowServer, plans: Iterable[Plan], problems: dict[str, Fault], *, now: Instant
 ) -> dict[str, tuple[KnownRun, ...]]:
     """The runs of DAGs with pending backfills; ``problems`` gets what is wrong with those of one."""
     found: dict[str, tuple[KnownRun, ...]] = {}
     for plan in plans:
-        if plan.intervals is None:
+        if plan.schedule is None:
             continue
         with suppress(NotThere):  # deleted since it was listed
             runs = server.runs(plan.dag_id)
             try:
-                found[plan.dag_id] = tuple(known_runs(runs, plan.intervals, now=now))
+                found[plan.dag_id] = tuple(known_runs(runs, plan.schedule, now=now))
             except Exception as error:  # what nobody foresaw in the runs of one DAG must not cost the others
                 problem = f"its runs cannot be read: {type(error).__name__}: {error}"
                 problems[plan.dag_id] = Fault("input", "", problem, "report this with the runs")

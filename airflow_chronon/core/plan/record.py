@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Any
 
+from airflow_chronon.core.calendar.changed import changed_cron
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan.manifest import DeployedManifest
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
@@ -106,16 +108,28 @@ class DeploymentRecord:
     @property
     def seen_revisions(self) -> tuple[ScheduleRevision, ...]:
         """The revisions, a job's schedules as they were known to the deployment then."""
+        first = self.first_seen if self.begins is None else self.begins
         return tuple(
-            replace(revision, schedule=self.seen(revision.schedule, active_since=revision.since))
+            replace(revision, schedule=revision.schedule.seen(first=first, active_since=revision.since))
             if isinstance(revision.schedule, IntervalSchedule)
             else revision
             for revision in self.revisions
         )
 
     def seen(self, schedule: IntervalSchedule, *, active_since: Instant) -> IntervalSchedule:
-        """A schedule of this job as the deployment knows it."""
-        return schedule.seen(first=self.first_seen if self.begins is None else self.begins, active_since=active_since)
+        """A schedule of this job as the deployment knows it: its past is that of the crons which held then (H20)."""
+        first = self.first_seen if self.begins is None else self.begins
+        return self.with_past(schedule).seen(first=first, active_since=active_since)
+
+    def with_past(self, schedule: IntervalSchedule) -> IntervalSchedule:
+        """The present schedule of this job with the crons that it had before."""
+        crons = [
+            (revision.since, revision.schedule.cron)
+            for revision in self.revisions
+            if isinstance(revision.schedule, IntervalSchedule)
+        ]
+        before = [(until, cron) for (_, cron), (until, _) in pairwise(crons)]
+        return replace(schedule, cron=changed_cron(schedule.cron, before))
 
     def to_json(self) -> Json:
         """Inverse of :meth:`from_json`."""
