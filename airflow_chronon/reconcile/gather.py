@@ -28,6 +28,7 @@ from airflow_chronon.core.plan.facts import (
 )
 from airflow_chronon.core.plan.needs import needs_of
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.records.history import seen_plan
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError
@@ -57,6 +58,7 @@ def gather(place: Place, *, now: Instant) -> Facts:
     needs = needs_of(place.deployment, tree, state, dags, now=now)
     problems: dict[str, Fault] = {}
     active = _active_runs(place.server, needs.active_runs)
+    past = [seen_plan(tree.plans[dag_id], state.records.get(dag_id)) for dag_id in needs.past_runs]
     airflow = AirflowFacts(
         dags=dags,
         contracts=_contracts(place.server, {dag_id: tree.confs[dag_id] for dag_id in needs.contracts}),
@@ -64,7 +66,12 @@ def gather(place: Place, *, now: Instant) -> Facts:
         idle_runs={
             dag_id: sum(not has_begun_work(place.server, run) for run in runs) for dag_id, runs in active.items()
         },
-        past_runs=_past_runs(place.server, [tree.plans[dag_id] for dag_id in needs.past_runs], problems, now=now),
+        past_runs=_past_runs(
+            place.server,
+            [seen_plan(tree.plans[dag_id], state.records.get(dag_id)) for dag_id in needs.past_runs],
+            problems,
+            now=now,
+        ),
         stranded=_stranded(place, dags),
         backfilling=frozenset(dag_id for dag_id in needs.past_runs if _is_backfilling(place.server, dag_id)),
         settings=_settings(place.server),

@@ -81,18 +81,22 @@ class TestPartitions:
         shutil.rmtree(root.parent / "home" / "chronon_state")
         assert states(key(4), key(4)) == ["04:00 skipped not active: no reconcile has seen it, so it does not fire yet"]
 
-    def test_after_a_change_of_the_cron_an_interval_is_done_when_runs_cover_it_whole(
-        self, root, states, airflow
-    ) -> None:
-        # H20: the hours 2 and 6 of an hourly job ended well, hour 3 did not
+    def test_a_changed_cron_changes_no_past_interval(self, root, states, airflow) -> None:
+        # H20: hourly until nine, every other hour since
         deploy(root, at("2026-06-01 09:00"), cron_expression="0 */2 * * *", start_time="2026-06-01T00:00:00Z")
-        hours = {2: "success", 3: "failed", 6: "success", 7: "success"}
         airflow.run_records = [
-            replace(ran(hour, state), window=TimeWindow(FIRST + hour * HOUR, FIRST + (hour + 1) * HOUR))
-            for hour, state in hours.items()
+            ran(2, "success"),
+            ran(3, "failed"),
+            replace(
+                ran(8, "success"), run_after=FIRST + 10 * HOUR, window=TimeWindow(FIRST + 8 * HOUR, FIRST + 10 * HOUR)
+            ),
         ]
-        assert states(key(2), key(2)) != ["02:00 done"]
-        assert states(key(6), key(6)) == ["06:00 done"]
+        assert states(key(2), key(8)) == [
+            "02:00 done",
+            "03:00 failed",
+            *(f"0{hour}:00 skipped catch-up off" for hour in (4, 5, 6, 7)),
+            "08:00 done",
+        ]
 
     def test_tells_done_failed_and_skipped_with_the_reason(self, states, airflow) -> None:
         # H20
@@ -156,6 +160,7 @@ class TestPartitions:
     @pytest.mark.parametrize("name", ["partitions", "backfill"])
     def test_a_range_of_too_many_is_refused(self, command, root, airflow, name) -> None:
         # C27
+        shutil.rmtree(root.parent / "home" / "chronon_state")  # it never had another cron
         deploy(root, at("2026-06-01 02:30"), cron_expression="* * * * *")
         answer = command(name, ID, "--root", root, "--start-ds", "2016-01-01", "--end-ds", "2025-12-31")
         assert answer.code == 2 and not answer.out
@@ -186,6 +191,11 @@ class TestBackfill:
         created = [run.partition_key for run in airflow.run_records if run.state == "queued"]
         assert created == [key(3), key(4), key(5), key(7)]
         assert "4 partitions, 3 as one range and 1 by key" in answer.out
+
+    def test_after_a_change_of_the_cron_nothing_is_missing_that_was_done(self, command, root, airflow) -> None:
+        # H20: hourly until nine, every ten minutes since
+        deploy(root, at("2026-06-01 09:00"), cron_expression="*/10 * * * *", start_time="2026-06-01T00:00:00Z")
+        assert self.printed(self.backfill(command, root, "--dry-run")) == ["03:00", "04:00", "05:00", "07:00"]
 
     def test_failed_and_all(self, command, root, airflow) -> None:
         assert self.printed(self.backfill(command, root, "--failed", "--dry-run")) == ["03:00"]

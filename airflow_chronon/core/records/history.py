@@ -79,11 +79,13 @@ def as_seen(schedule: IntervalSchedule, record: DeploymentRecord | None) -> Inte
     It does not fire before a reconcile has seen it, as new, as enabled again or as back; while its record has it as
     paused, it waits for the next fire to come.
     """
-    if record is None or record.active_since is None or record.retirement is not None:
+    if record is None:
         return replace(schedule, enabled=False)
-    if record.now is None or not record.now.enabled or record.now.schedule is None:
-        return replace(schedule, enabled=False)
-    seen = record.seen(schedule, active_since=record.active_since)
+    since, now = record.active_since, record.now
+    is_off = now is None or not now.enabled or now.schedule is None
+    if since is None or record.retirement is not None or is_off:
+        return replace(record.with_past(schedule), enabled=False)
+    seen = record.seen(schedule, active_since=since)
     return replace(seen, active_since=None) if record.is_paused else seen
 
 

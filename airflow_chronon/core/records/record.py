@@ -105,16 +105,22 @@ class DeploymentRecord:
     @property
     def seen_revisions(self) -> tuple[ScheduleRevision, ...]:
         """The revisions, a job's schedules as they were known to the deployment then."""
+        first = self.first_seen if self.begins is None else self.begins
         return tuple(
             revision
             if revision.schedule is None
-            else replace(revision, schedule=self.seen(revision.schedule, active_since=revision.since))
+            else replace(revision, schedule=revision.schedule.seen(first=first, active_since=revision.since))
             for revision in self.revisions
         )
 
     def seen(self, schedule: ScheduleT, *, active_since: Instant) -> ScheduleT:
-        """A schedule of this conf or job as the deployment knows it."""
-        return schedule.seen(first=self.first_seen if self.begins is None else self.begins, active_since=active_since)
+        """A schedule of this conf or job as the deployment knows it: a job's past is that of the crons which held then (H20)."""
+        first = self.first_seen if self.begins is None else self.begins
+        return self.with_past(schedule).seen(first=first, active_since=active_since)
+
+    def with_past(self, schedule: ScheduleT) -> ScheduleT:
+        """The present schedule with those that held before it, where that decides which intervals the past has."""
+        return schedule.with_past([(revision.since, revision.schedule) for revision in self.revisions])
 
     def to_json(self) -> Json:
         """Inverse of :meth:`from_json`."""

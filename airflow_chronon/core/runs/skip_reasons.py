@@ -77,13 +77,13 @@ class Skips:
         closed_under = _schedule_at(closed, schedule, revisions)
         if closed_under is None:
             return _off(revisions, closed)
-        run = closed_under.covering_run(start)
+        run = coming if grid is None else closed_under.covering_run(start)  # a job's past is that of its crons
         fire = closed if run is None else run.fire
         fired_under = _schedule_at(fire, schedule, revisions)
         if fired_under is None:
             return _off(revisions, fire)
         if fired_under is not closed_under:  # that fire never came: the schedule had changed
-            run = fired_under.covering_run(start)
+            run = coming if grid is None else fired_under.covering_run(start)
         if run is None:
             return Reason(Skip.OTHER_TIMES if grid is None else Skip.ONLY_NEWEST)
         limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None

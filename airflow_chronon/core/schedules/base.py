@@ -237,6 +237,10 @@ class Schedule(ABC, Generic[RunT]):
         """The schedule as a deployment knows it that saw it first at ``first``; only a job's depends on that (H14, H15)."""
         return self
 
+    def with_past(self, held: Sequence[tuple[Instant, Schedule[Any] | None]]) -> Self:
+        """The schedule with those that held since some instants, oldest first; only a job's past depends on them (H20)."""
+        return self
+
     @abstractmethod
     def with_catch_up(self, catch_up: CatchUp) -> Schedule[RunT]:
         """The same schedule with another policy for what was missed."""

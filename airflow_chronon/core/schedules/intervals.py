@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_chronon.core.calendar.changed import changed_cron
 from airflow_chronon.core.calendar.cron import NEVER, Cron
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, iso, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionKey
@@ -57,6 +59,12 @@ class IntervalSchedule(Schedule[JobRun]):
         faults = schedule_faults(self.offset, self.lookback)
         if faults:
             raise IllegalJobSchedule(faults[0])
+
+    def with_past(self, held: Sequence[tuple[Instant, Schedule[Any] | None]]) -> Self:
+        """The schedule with the crons that held before: each interval of the past is that of its own cron (H20)."""
+        crons = [(since, each.cron) for since, each in held if isinstance(each, IntervalSchedule)]
+        before = [(until, cron) for (_, cron), (until, _) in pairwise(crons)]
+        return replace(self, cron=changed_cron(self.cron, before))
 
     def seen(self, *, first: Instant, active_since: Instant) -> Self:
         """The schedule as the deployment knows it (H8, H14, H15).

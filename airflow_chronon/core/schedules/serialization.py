@@ -11,6 +11,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
+from airflow_chronon.core.calendar.changed import ChangedCron, changed_cron
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
@@ -55,8 +56,11 @@ def _schedule(
 
 def job_schedule_to_json(schedule: IntervalSchedule) -> Json:
     """Inverse of :func:`job_schedule_from_json`."""
+    cron = schedule.cron
+    earlier = [[until, before.text] for until, before in cron.earlier] if isinstance(cron, ChangedCron) else []
     return {
-        "cron": schedule.cron.text,
+        **({"earlier": earlier} if earlier else {}),
+        "cron": cron.text,
         "catch_up": _catch_up_to_json(schedule.catch_up),
         "window": [schedule.offset, schedule.lookback],
         "enabled": schedule.enabled,
@@ -66,16 +70,23 @@ def job_schedule_to_json(schedule: IntervalSchedule) -> Json:
 
 def job_schedule_from_json(data: Mapping[str, Any]) -> IntervalSchedule:
     """Build a job's schedule from its JSON; equal data gives one shared object."""
+    earlier = tuple((until, text) for until, text, *_ in data.get("earlier", ()))
     catch_up, (offset, lookback, *_) = _known(data.get("catch_up", ()), CatchUp), data.get("window", (0, None))
     is_on, active_since = data.get("enabled", True), data.get("active_since")
-    return _job_schedule(data["cron"], catch_up, (offset, lookback), is_on, active_since)
+    return _job_schedule(data["cron"], earlier, catch_up, (offset, lookback), is_on, active_since)
 
 
 @lru_cache(maxsize=8192)
 def _job_schedule(
-    cron: str, catch_up: tuple[Any, ...], window: tuple[int, int | None], enabled: bool, active_since: int | None
+    cron: str,
+    earlier: tuple[tuple[int, str], ...],
+    catch_up: tuple[Any, ...],
+    window: tuple[int, int | None],
+    enabled: bool,
+    active_since: int | None,
 ) -> IntervalSchedule:
-    return IntervalSchedule(read_cron(cron), CatchUp(*catch_up), *window, enabled, active_since)
+    of = changed_cron(read_cron(cron), [(until, read_cron(text)) for until, text in earlier])
+    return IntervalSchedule(of, CatchUp(*catch_up), *window, enabled, active_since)
 
 
 def any_schedule_to_json(schedule: PartitionedSchedule | IntervalSchedule | None) -> Json | None:

@@ -296,7 +296,7 @@ class TestKeys:
         clock.instant = at("2026-06-10T00:00:00Z")
         schedule = schedule_of("0 0 * * *", DAY)
         schedule = replace(schedule, spec=replace(schedule.spec, format=partition_format("yyyy/M/d")))
-        with pytest.raises(InvalidPartitionKeyError, match="'2026/06/01' is not a label.* Write 2026/6/1"):
+        with pytest.raises(InvalidPartitionKeyError, match=r"'2026/06/01' is not a label.* Write 2026/6/1"):
             PartitionTimetable(schedule).resolve_partition_date("2026/06/01")
 
     @pytest.mark.parametrize("label", ["2026/06/01/04", "2026-06-01 04:00:00", "20260601", "2026-06-01T04:00"])
