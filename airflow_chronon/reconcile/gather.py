@@ -66,12 +66,7 @@ def gather(place: Place, *, now: Instant) -> Facts:
         idle_runs={
             dag_id: sum(not has_begun_work(place.server, run) for run in runs) for dag_id, runs in active.items()
         },
-        past_runs=_past_runs(
-            place.server,
-            [seen_plan(tree.plans[dag_id], state.records.get(dag_id)) for dag_id in needs.past_runs],
-            problems,
-            now=now,
-        ),
+        past_runs=_past_runs(place.server, past, problems, now=now),
         stranded=_stranded(place, dags),
         backfilling=frozenset(dag_id for dag_id in needs.past_runs if _is_backfilling(place.server, dag_id)),
         settings=_settings(place.server),
