@@ -57,7 +57,7 @@ def test_a_wait() -> None:
     (wait,) = dependency.waits(run.window.start, run.window.end, grid=trigger._runs().spec.grid)
     assert wait.labels == ("2026-06-01-00-00", "2026-06-01-01-00", "2026-06-01-02-00")
     assert (wait.policy, wait.sub) == (Lookback.REQUIRE, ("region=eu",))
-    (writer,) = map(writer_from_json, trigger.writers)
+    (writer,) = map(writer_from_json, json.loads(trigger.writers))
     assert writer.dag_id == "staging_query.t.s.hourly__1" and writer.is_known
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -88,7 +89,7 @@ class PartitionSensor(_StartsDeferred):
             "poll_seconds": settings.poll_seconds,
             "on_timeout": settings.on_timeout.value,
             "on_never": settings.on_never.value,
-            "writers": [writer_to_json(writer) for writer in writers],
+            "writers": json.dumps([writer_to_json(writer) for writer in writers]),
         }
         timeout = timedelta(seconds=settings.timeout + BACKSTOP_SECONDS)
         super().__init__(trigger_kwargs=trigger_kwargs, trigger_timeout=timeout, **kwargs)

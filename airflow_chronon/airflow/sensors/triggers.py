@@ -91,14 +91,14 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         poll_seconds: int = 60,
         on_timeout: str = OnTimeout.FAIL.value,
         on_never: str = OnNever.FAIL.value,
-        writers: list[dict[str, Any]] | None = None,
+        writers: str = "[]",  # as text: Airflow walks through what is not, at every parse
         queries: list[list[str]] | None = None,
         **request: str,
     ) -> None:
         super().__init__(schedule=schedule, **request)
         self.dependencies, self.table, self.catalog = dependencies, table, catalog
         self.poll_seconds, self.on_timeout, self.on_never = poll_seconds, on_timeout, on_never
-        self.writers = writers or []
+        self.writers = writers
         self.queries = queries
         self._waits: tuple[Wait, ...] = ()
         self._outcome: TriggerEvent | None = None
@@ -140,7 +140,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
         catalog = build_catalog(filled(trigger.catalog, os.environ))
-        outlook = TableOutlook([writer_from_json(data) for data in trigger.writers])
+        outlook = TableOutlook(map(writer_from_json, json.loads(trigger.writers)))
         try:
             while True:
                 waits = [wait for needed in cls._needed.get(key, {}).values() for wait in needed]

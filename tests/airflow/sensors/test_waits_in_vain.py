@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -87,7 +88,7 @@ def wait(warehouse: Path) -> Build:
             catalog={"kind": "filesystem", "root": str(warehouse)},
             poll_seconds=0.02,  # type: ignore[arg-type]
             on_timeout="fail",
-            writers=[writer_to_json(TableWriter(DAG, Mode.BACKFILL, HOURLY))],
+            writers=json.dumps([writer_to_json(TableWriter(DAG, Mode.BACKFILL, HOURLY))]),
             partition_key=KEY,
             run_type=run_type,
             **(empty | more),
@@ -261,6 +262,6 @@ def test_a_table_that_no_conf_writes_is_asked_of_nobody(
 ) -> None:
     land(warehouse, 9, 10, 11)
     trigger = wait()
-    trigger.writers = []
+    trigger.writers = "[]"
     assert type(finish(outcome(trigger))) is TaskSuccessEvent
     assert supervisor.asked == []
