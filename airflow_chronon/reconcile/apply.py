@@ -185,9 +185,8 @@ def apply_plan(
     deployment: Deployment,
     by: str,
     now: Instant,
-    tell: Callable[[Action], None] = lambda action: None,
 ) -> Outcome:
-    """Do what the plan says; ``by`` is who does it, for records, notes and archives; ``tell`` hears of each action.
+    """Do what the plan says; ``by`` is who does it, for records, notes and archives.
 
     A failed step stops further retiring. What Airflow refuses for the moment, such as a delete while a task still runs,
     is left for the next time. Killed anywhere, the next plan goes on from what is there.
@@ -206,7 +205,6 @@ def apply_plan(
         if is_retiring and (failed or _subject(action) in applier.blocked):
             skipped.append(action)
             continue
-        tell(action)
         try:
             step(action)
             done.append(action)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.plan.actions import Action, Plan
+from airflow_chronon.core.plan.actions import Plan
 from airflow_chronon.core.plan.build import Confirmation, build_plan
 from airflow_chronon.core.plan.explain import format_action
 from airflow_chronon.reconcile.apply import Outcome, apply_plan
@@ -33,16 +32,13 @@ def reconcile(
     by: str,
     now: Instant,
     confirmation: Confirmation = Confirmation.NONE,
-    tell: Callable[[Action], None] = lambda action: None,
 ) -> Reconciled:
     """Gather, plan and apply. Raises ``ChrononError`` when Airflow or the state cannot be read: nothing was done."""
     with only_reconcile(place.state):
         if place.root.settings_text is not None and not place.deployment.given_up:
             place.state.keep_settings(place.root.settings_text)
         plan = plan_now(place, confirmation=confirmation, now=now)
-        outcome = apply_plan(
-            plan, server=place.server, state=place.state, deployment=place.deployment, by=by, now=now, tell=tell
-        )
+        outcome = apply_plan(plan, server=place.server, state=place.state, deployment=place.deployment, by=by, now=now)
     return Reconciled(plan, outcome)
 
 

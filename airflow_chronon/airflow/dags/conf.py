@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +17,11 @@ from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
 from airflow_chronon.airflow_api.coverage import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.confs.conf import output_table
+from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.waits.dependencies import TableDependency
 
-_MAX_TASK_ID = 250
-_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 _ANY_SUCCESS = "none_failed_min_one_success"
 
 
@@ -134,7 +131,7 @@ class _Tasks:
         found = []
         for table, dependencies in sorted(tables.items()):
             sensor = PartitionSensor(
-                task_id=_task_id(f"{WAIT_PREFIX}{table}"),
+                task_id=legal_id(f"{WAIT_PREFIX}{table}", unique=(f"{WAIT_PREFIX}{table}",)),
                 table=table,
                 schedule=self.plan.schedule,
                 dependencies=dependencies,
@@ -165,11 +162,3 @@ def _params() -> dict[str, Param]:
             description="Inclusive. Left empty beside a first partition: the same one.",
         ),
     }
-
-
-def _task_id(text: str) -> str:
-    """A task id that Airflow takes; what does not survive is replaced by eight hex digits."""
-    if len(text) <= _MAX_TASK_ID and not _ILLEGAL.search(text):
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return f"{_ILLEGAL.sub('_', text)[: _MAX_TASK_ID - 9]}_{digest}"

@@ -1,4 +1,4 @@
-"""One DAG per job version: one task, run between the fires of its schedule (H2 to H15)."""
+"""One DAG per job: one task, run between the fires of its schedule (H2 to H15)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_chronon.core.jobs.resolve import JobPlan
 def build_job_dag(
     plan: JobPlan, *, path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED
 ) -> DAG:
-    """The DAG of one job version, a :class:`airflow_chronon.airflow.dags.plans.Builder`; a job has no assets.
+    """The DAG of one job, a :class:`airflow_chronon.airflow.dags.plans.Builder`; a job has no assets.
 
     A due fire waits for a slot and is never dropped (H12): the DAG takes many runs, and its task few at a time.
     """

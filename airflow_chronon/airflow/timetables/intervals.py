@@ -36,7 +36,7 @@ class FellIntoPauseError(Exception):
 
 
 class JobTimetable(KeyedTimetable[JobRun]):
-    """Runs of one job version (H2, H4, H8 to H15). A scheduled run's data interval is ``[P, F)``.
+    """Runs of one job (H2, H4, H8 to H15). A scheduled run's data interval is ``[P, F)``.
 
     The window that the job gets is worked out from it and the schedule: moved or widened, it is not an interval (H2, H3).
     """

@@ -9,7 +9,7 @@ from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.schedules.modes import Mode
 
-MAX_LENGTH = 250  #: Airflow's limit on a DAG id
+MAX_LENGTH = 250  #: Airflow's limit on a DAG id, and on a task id
 MAX_TAG_LENGTH = 100  #: Airflow's limit on a tag
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")

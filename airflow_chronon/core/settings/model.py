@@ -13,7 +13,7 @@ from airflow_chronon.core.calendar.instants import DAY
 from airflow_chronon.core.settings.catalogs import CatalogSection
 from airflow_chronon.core.settings.kinds import over
 from airflow_chronon.core.settings.runners import RunnerSection
-from airflow_chronon.core.settings.values import MAX_INTEGER, Bound, Duration, Strict
+from airflow_chronon.core.settings.values import MAX_INTEGER, Bound, Duration, Strict, Text
 from airflow_chronon.core.waits.dependencies import Lookback
 
 
@@ -129,10 +129,10 @@ class Override(ConfSettings):
 class Settings(ConfSettings):
     """One deployment."""
 
-    branch: str | None = Field(default=None, pattern=r"^[^\x00]*$")
-    default_branch: str = Field(default="main", pattern=r"^[^\x00]*$")
+    branch: Text | None = None
+    default_branch: Text = "main"
     environment: Annotated[Environment, BeforeValidator(_environment)] = Environment.PROD
-    base_root: str | None = Field(default=None, pattern=r"^[^\x00]*$")
+    base_root: Text | None = None
     overrides: tuple[Override, ...] = ()
 
     @model_validator(mode="before")
