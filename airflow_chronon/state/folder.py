@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.records.record import DeploymentRecord
-from airflow_chronon.errors import Fault
+from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.state.files import StateError, open_state_files
 from airflow_chronon.storage.files import Storage
 
@@ -119,7 +119,15 @@ class StateFolder:
     def _parsed(self, path: str, data: bytes, parse: Callable[[bytes], _Read]) -> _Read:
         try:
             return parse(data)
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+            OverflowError,
+            ChrononError,
+        ) as error:
             problem = f"{self.files.place}/{path} is damaged: {error}"
             remedy = "restore it from a backup, or let the next reconcile set it aside"
             raise StateError(Fault("state", "[chronon] state_root", problem, remedy)) from error

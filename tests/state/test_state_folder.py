@@ -133,6 +133,8 @@ def test_an_archive_is_checked_before_anyone_relies_on_it(files: Storage, monkey
         {"revisions": [{"since": "x"}]},
         {"revisions": [5]},
         {"revisions": 5},
+        {"revisions": [{"since": 0, "schedule": {"cron": "0 0 0 L-3,5 * ?"}}]},
+        {"manifest": {"key": "staging_query/t.s.x__1", "grid": "7m"}},
         {"retirement": {"why": "", "by": ""}},
         {"retirement": {"since": None}},
         {"retirement": {"since": 5, "why": 5}},

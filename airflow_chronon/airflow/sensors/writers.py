@@ -35,7 +35,7 @@ from airflow_chronon.core.waits.poll import Observation, missing_starts
 _LOG = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
-MOST_RUNS = 2_000  #: of one writer are asked about in a poll; partitions of further ones count as to come
+MOST_PARTITIONS = 10_000  #: of one table are asked about in a poll, the newest; older ones count as to come
 _CHARACTERS = 30_000  #: of run ids in one question: they are part of an address
 #: How many of the last runs that a schedule may have made are looked through for the newest that is there, step by step.
 _LAST_RUNS = (50, 1_000, 10_000)
@@ -53,6 +53,8 @@ class TableOutlook:
     def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor | None = None) -> None:
         self._histories = WriterHistories(writers, supervisor)
         self._missing: frozenset[Instant] = frozenset()  #: in the poll before
+        self._needed: frozenset[Instant] = frozenset()  #: by the waits of the poll before
+        self._new: frozenset[Instant] = frozenset()  #: the same, of the poll that goes on
         self._asked: frozenset[Instant] = frozenset()
         self._read: Mapping[str, WriterHistory] | None = None
         self._hopeless: frozenset[Instant] = frozenset()  #: in the poll before
@@ -62,15 +64,18 @@ class TableOutlook:
         """Ask about the partitions that these waits need, and those that were missing in the poll before."""
         if not self._histories.writers:
             return
-        decoded = {wait.spec.format.decode(label) for wait in waits if wait.spec is not None for label in wait.labels}
-        self._asked, self._read = self._missing | decoded, None
-        self._read = await self._answered(self._histories.read(self._asked, now=now))
+        self._new = await asyncio.to_thread(_starts, waits)
+        in_question = self._missing | (self._new - self._needed)  # the others were there in the poll before
+        self._asked, self._read = frozenset(sorted(in_question, reverse=True)[:MOST_PARTITIONS]), None
+        if self._asked:
+            self._read = await self._answered(self._histories.read(self._asked, now=now))
 
     async def complete(self, observation: Observation, waits: Iterable[Wait], *, now: Instant) -> Observation:
         """The observation with forecasts for the partitions that were asked about and are not in it."""
         if not self._histories.writers or observation.trouble:
             return observation
-        self._missing = missing_starts(waits, observation)
+        self._missing = await asyncio.to_thread(missing_starts, waits, observation)  # years of minutes take a moment
+        self._needed = self._new
         if self._read is None or not self._missing & self._asked:
             self._hopeless = frozenset()
             return observation
@@ -122,22 +127,26 @@ class WriterHistories:
         found: dict[Instant, Forecast] = {}
         for start in sorted(missing):
             found[start] = best([forecast(writer, start, histories[_key(writer)], now=now) for writer in self.writers])
-        for writer in self.writers:
-            never = [each for each in found.values() if each.dag_id == writer.dag_id and each.outlook is Outlook.NEVER]
-            if never:
-                history = replace(histories[_key(writer)], first_start=await self._first_start(writer, never))
-                found |= {each.start: forecast(writer, each.start, history, now=now) for each in never}
+        never = [start for start, each in found.items() if each.outlook is Outlook.NEVER]
+        if never:  # by every writer
+            told = [
+                (writer, replace(histories[_key(writer)], first_start=await self._first_start(writer, never)))
+                for writer in self.writers
+            ]
+            found |= {
+                start: best([forecast(writer, start, history, now=now) for writer, history in told]) for start in never
+            }
         return found
 
     async def _history(self, writer: TableWriter, starts: frozenset[Instant], now: Instant) -> WriterHistory:
         if not writer.is_known:
             return WriterHistory(None)
         newest = await self._newest(writer, now)
-        runs = runs_to_ask(writer, sorted(starts, reverse=True)[:MOST_RUNS], newest)
-        if newest is None or not runs:
+        if newest is None or not starts:
             return WriterHistory(newest)
+        runs, is_outside = await asyncio.to_thread(runs_to_ask, writer, starts, newest)
         ends = await self._ends(writer.dag_id, list(runs))
-        in_doubt = any(ends.get(run_id, RunEnd.SKIPPED) is RunEnd.SKIPPED for run_id in runs)
+        in_doubt = is_outside or any(ends.get(run_id, RunEnd.SKIPPED) is RunEnd.SKIPPED for run_id in runs)
         return WriterHistory(newest, ends, is_replaying=in_doubt and await self._is_replaying(writer, newest))
 
     async def _newest(self, writer: TableWriter, now: Instant) -> Instant | None:
@@ -177,12 +186,12 @@ class WriterHistories:
             return bool(everything.count > (await self._supervisor.asend(message)).count)
         return True
 
-    async def _first_start(self, writer: TableWriter, never: list[Forecast]) -> Instant:
+    async def _first_start(self, writer: TableWriter, never: list[Instant]) -> Instant:
         """An instant before which no scheduled run's partitions start, as late as these partitions can tell.
 
         From the newest of them back: each is either before all runs, or the run found before it tells of all that follow.
         """
-        starts = sorted((each.start for each in never), reverse=True)
+        starts = sorted(never, reverse=True)
         older: Instant | None = None  # the end of a run that is there
         for start in starts:
             run = writer.run_of(start)
@@ -205,6 +214,11 @@ class WriterHistories:
                 return max(run_ids[run_id] for run_id in there)
         self._none_before[key] = end
         return None
+
+
+def _starts(waits: Iterable[Wait]) -> frozenset[Instant]:
+    """Where the partitions start that the waits need by name."""
+    return frozenset(wait.spec.format.decode(label) for wait in waits if wait.spec is not None for label in wait.labels)
 
 
 async def _batches(writer: TableWriter, end: Instant, counts: tuple[int, ...]) -> AsyncIterator[dict[str, Instant]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from airflow_chronon.core.calendar.instants import Instant
@@ -34,11 +35,11 @@ def left_without_inputs(plan: ConfPlan) -> Iterator[Fault]:
         label = plan.schedule.label(first.end - plan.schedule.grid.interval)
         needed, name = _label(writer, oldest), writer.dag_id
         if known:
-            when, until = f"begins with {_label(writer, min(known))}", _label(writer, min(known) - 1)
+            when, until = f"begins with {_label(writer, min(known))}", quote(_label(writer, min(known) - 1))
         else:
             when, until = "does not catch up", "<the last one before it begins>"
         problem = f"it catches up from {label}, which needs {needed} of {wait.table}, and {name} {when}: runs before that fail"
-        command = f"airflow-chronon backfill {name} --start-ds {needed} --end-ds {until}"
+        command = f"airflow-chronon backfill {name} --start-ds {quote(needed)} --end-ds {until}"
         yield Fault(
             "C30", "catchup", problem, f"let {name} catch up from an earlier start_date too, or fill it: {command}"
         )
@@ -61,9 +62,7 @@ def begins_later(plan: ConfPlan, *, new: Container[str], now: Instant) -> Iterat
             problem = (
                 f"{label}, its first partition, needs {first} to {last} of {wait.table}, before {writer.dag_id} begins"
             )
-            remedy = (
-                f"to have it all the same: airflow-chronon backfill {writer.dag_id} --start-ds {first} --end-ds {last}"
-            )
+            remedy = f"to have it all the same: airflow-chronon backfill {writer.dag_id} --start-ds {quote(first)} --end-ds {quote(last)}"
             end = "its run fails" if catches_up else "it is skipped, and the first one whose inputs are there lands"
             yield Fault("C30", "", f"{problem}: {end}", remedy)
 

@@ -9,6 +9,20 @@ from typing import Any
 REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
+def unfilled(text: str, value: Any, environ: Mapping[str, str]) -> str:
+    """A text, about a setting that was filled in, with the names again in place of what the environment holds."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            text = unfilled(text, item, environ)
+    if isinstance(value, str):
+        for match in REFERENCE.finditer(value):
+            for secret in {environ.get(match["name"], ""), repr(environ.get(match["name"], ""))[1:-1]} - {""}:
+                text = text.replace(secret, f"${{{match['name']}}}")
+    return text
+
+
 def filled(value: Any, environ: Mapping[str, str]) -> Any:
     """A setting with its ``${NAME}`` taken from ``environ``; what has neither a value nor a default is empty.
 

@@ -117,16 +117,19 @@ class Forecast:
     note: str = ""
 
 
-def runs_to_ask(writer: TableWriter, starts: Iterable[Instant], newest_end: Instant | None) -> dict[str, Run]:
-    """The scheduled runs, by id, whose state decides about these partitions: those up to the newest one."""
-    if not writer.is_known or newest_end is None:
-        return {}
+def runs_to_ask(writer: TableWriter, starts: Iterable[Instant], newest_end: Instant) -> tuple[dict[str, Run], bool]:
+    """The scheduled runs, by id, whose state decides about these partitions: those up to the newest one.
+
+    And whether there are partitions that no scheduled run writes, as between those of a schedule that covers the newest only.
+    """
     found: dict[str, Run] = {}
+    is_outside = False
     for start in starts:
         run = writer.run_of(start)
+        is_outside = is_outside or run is None
         if run is not None and run.end <= newest_end:
             found[writer.run_id(run)] = run
-    return found
+    return found, is_outside
 
 
 def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now: Instant) -> Forecast:
@@ -142,7 +145,7 @@ def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now
     if history.newest_end is None:
         return replace(found, note=f"{writer.dag_id} has not had a scheduled run yet")
     run = writer.run_of(start)
-    end = None if run is None else history.ends.get(writer.run_id(run))
+    end = None if run is None or _is_cut_off(schedule, start, run) else history.ends.get(writer.run_id(run))
     if history.is_replaying and end in (None, RunEnd.SKIPPED):
         return replace(found, note=f"{writer.dag_id} is being replayed")
     if end is not None:
@@ -156,8 +159,8 @@ def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now
 
 
 def best(forecasts: Sequence[Forecast]) -> Forecast:
-    """The most hopeful of the forecasts of several writers."""
-    return min(forecasts, key=lambda each: _HOPE[each.outlook])
+    """The most hopeful of the forecasts of several writers; among equal ones, that of a writer which had begun by then."""
+    return min(forecasts, key=lambda each: (_HOPE[each.outlook], each.is_before_first))
 
 
 _OUTLOOKS = {
@@ -166,6 +169,11 @@ _OUTLOOKS = {
     RunEnd.SKIPPED: Outlook.PASSED_OVER,
     RunEnd.FAILED: Outlook.FAILED,
 }
+
+
+def _is_cut_off(schedule: PartitionedSchedule, start: Instant, run: Run) -> bool:
+    """Whether the start date lies within the run, after this partition: the run leaves it out (H9)."""
+    return schedule.first_start is not None and start < schedule.first_start < run.end
 
 
 def _is_to_come(schedule: PartitionedSchedule, run: Run, newest_end: Instant, now: Instant) -> bool:

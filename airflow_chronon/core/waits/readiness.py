@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from types import MappingProxyType
 
 from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
@@ -93,7 +94,7 @@ def _hopeless(wait: Wait, missing: Sequence[PartitionKey], forecasts: Forecasts)
     for each in sorted(found, key=lambda each: each.start):
         by_writer.setdefault(each.dag_id, []).append(each)
     commands = [
-        f"airflow-chronon backfill {dag_id} --start-ds {theirs[0].key} --end-ds {theirs[-1].key}"
+        f"airflow-chronon backfill {dag_id} --start-ds {quote(theirs[0].key)} --end-ds {quote(theirs[-1].key)}"
         for dag_id, theirs in by_writer.items()
     ]
     passes_over = all(

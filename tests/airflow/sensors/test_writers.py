@@ -7,10 +7,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from airflow_chronon.airflow.sensors.writers import WriterHistories
+from airflow_chronon.airflow.sensors import writers
+from airflow_chronon.airflow.sensors.writers import TableOutlook, WriterHistories
 from airflow_chronon.core.calendar.instants import HOUR, Instant
+from airflow_chronon.core.partitions.listing import TableListing
 from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import Forecast, Outlook, TableWriter
+from airflow_chronon.core.waits.poll import Observation, query_of
 from tests.support.schedules import at, schedule_of
 from tests.support.supervisor import FakeRun, FakeSupervisor
 
@@ -118,3 +122,59 @@ def test_few_questions_are_asked_and_the_beginning_only_once() -> None:
     assert (
         len(supervisor.asked) <= 14
     )  # twice what is newest, how runs stand and what is unfinished; what is older, once
+
+
+def test_a_replay_may_write_what_no_scheduled_run_does() -> None:  # of a schedule that covers the newest partition only
+    newest_only = schedule_of("5 */6 * * *", HOUR, newest=True)
+    label = newest_only.label(hour(5))
+    runs = [FakeRun(f"scheduled__{label}", hour(5)), replay(3, "running")]
+
+    async def ask(*hours: int) -> list[Outlook]:
+        histories = WriterHistories([TableWriter(DAG, Mode.BACKFILL, newest_only)], FakeSupervisor(runs))
+        starts = frozenset(map(hour, hours))
+        found = await histories.forecasts(await histories.read(starts, now=NOW), starts, now=NOW)
+        return [each.outlook for _, each in sorted(found.items())]
+
+    assert asyncio.run(ask(3)) == [Outlook.TO_COME]
+    runs.pop()
+    assert asyncio.run(ask(3)) == [Outlook.NEVER]
+
+
+class TestPolls:
+    """Of all who wait for one table."""
+
+    @staticmethod
+    def polls(supervisor: FakeSupervisor, wanted: Iterable[int], *listings: Iterable[int]) -> dict[Instant, Forecast]:
+        """The forecasts of the last of some polls, each with what is listed in it."""
+        wait = Wait("t", "ds", tuple(HOURLY.label(hour(each)) for each in wanted), spec=HOURLY.spec)
+
+        async def poll() -> dict[Instant, Forecast]:
+            outlook = TableOutlook([TableWriter(DAG, Mode.BACKFILL, HOURLY)], supervisor)
+            observation = Observation({})
+            for listed in listings:
+                await outlook.ask([wait], now=NOW)
+                listing = TableListing.of("ds", [HOURLY.label(hour(each)) for each in listed])
+                observation = await outlook.complete(Observation({query_of(wait): listing}), [wait], now=NOW)
+            assert not outlook.trouble
+            return dict(observation.forecasts)
+
+        return asyncio.run(poll())
+
+    def test_what_is_beyond_the_most_that_are_asked_about_is_not_given_up(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(writers, "MOST_PARTITIONS", 3)
+        supervisor = FakeSupervisor([scheduled(0, None, "running"), *map(scheduled, range(6, 10))])
+        found = self.polls(supervisor, range(10), [], [])
+        assert sorted(found) == [hour(7), hour(8), hour(9)]
+        found = self.polls(supervisor, range(10), range(1, 10), range(1, 10), range(1, 10))
+        assert {start: each.outlook for start, each in found.items()} == {hour(0): Outlook.TO_COME}
+
+    def test_only_what_is_missing_is_asked_about_again(self) -> None:
+        supervisor = FakeSupervisor([*map(scheduled, range(4)), scheduled(9)])
+        found = self.polls(supervisor, range(10), range(4), range(4))
+        assert {each.outlook for start, each in found.items() if start < hour(9)} == {Outlook.NEVER}
+        before = len(supervisor.asked)
+        self.polls(supervisor, range(4), range(4), range(4))
+        again = [each for each in supervisor.asked[before:] if "2026-06-01-03-00" in str(each)]
+        assert len(again) == 2  # the newest run, and once the partitions themselves

@@ -27,7 +27,22 @@ def test_what_is_not_filled_in_yet_stays_as_it_is_written_and_is_judged_as_it_wi
     catalog = read_settings(text, environ={"ROOT": "/r", "LANDED": "any_file"}, warehouse=ROOT).catalog
     assert catalog.default == {"kind": "filesystem", "root": "${ROOT}", "landed": "${LANDED}"}
     (message,) = refused(text, ROOT="/r", LANDED="soon")
-    assert message.startswith("line 1, catalog.landed: 'soon' is not allowed")
+    assert message.startswith("line 1, catalog.landed: '${LANDED}' is not allowed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "runner: {kind: command, argv: [run, '--password=${PW}', 5]}",
+        "runner: {kind: command, argv: [run], grace_seconds: '${PW}'}",
+        "catalog: {root: 's3://key:${PW}@bucket'}",
+        "catalog: {landed: '${PW}'}",
+        "catalog: {tables: [{match: x, landed: '${PW}'}]}",
+        "overrides: [{match: x, runner: {kind: '${PW}'}}]",
+    ],
+)
+def test_no_message_holds_what_the_environment_does(text: str) -> None:
+    assert not [each for each in refused(text, PW="hunter'2") if "hunter" in each]
 
 
 def test_an_unknown_kind_names_the_known_and_the_nearest():

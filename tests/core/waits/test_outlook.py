@@ -93,9 +93,8 @@ def test_the_end_of_its_run_tells_what_became_of_a_partition(end: RunEnd, expect
 
 def test_the_run_of_a_week_tells_of_each_of_its_days() -> None:  # C9
     monday = at("2026-06-08")
-    assert list(runs_to_ask(writer_of(WEEKLY), [at("2026-06-03"), at("2026-06-06")], monday)) == [
-        "scheduled__2026-06-07"
-    ]
+    runs, is_outside = runs_to_ask(writer_of(WEEKLY), [at("2026-06-03"), at("2026-06-06")], monday)
+    assert list(runs) == ["scheduled__2026-06-07"] and not is_outside
     ran = WriterHistory(monday, {"scheduled__2026-06-07": RunEnd.FAILED})
     assert outlook(WEEKLY, "2026-06-03", ran, "2026-06-09") is Outlook.FAILED
 
@@ -138,6 +137,29 @@ class TestAPartitionThatNobodyWillWrite:
         assert (
             outlook(schedule, "2026-06-01 05:00", WriterHistory(at("2026-06-01 10:00")), "2026-06-01 10:30") is expected
         )
+
+
+def test_what_the_first_run_leaves_out_was_never_there() -> None:  # H9: the start date lies within the day of its run
+    begins = schedule_of("0 0 * * *", HOUR, catch_up=CatchUp(start=at("2026-06-01 03:00")))
+    midnight = at("2026-06-02")
+    run = writer_of(begins).run_of(at("2026-06-01 02:00"))
+    assert run is not None and run.end == midnight
+    ran = WriterHistory(
+        midnight, {writer_of(begins).run_id(run): RunEnd.LANDED}, first_start=at("2026-06-01 02:00") + 1
+    )
+    before, within = (
+        forecast(writer_of(begins), at(f"2026-06-01 {hour}"), ran, now=midnight) for hour in ("02:00", "03:00")
+    )
+    assert (before.outlook, before.is_before_first) == (Outlook.NEVER, True)
+    assert within.outlook is Outlook.GONE
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_writers_that_never_will_one_that_had_begun_counts(order: int) -> None:
+    later, hole = (
+        Forecast(Outlook.NEVER, each, at("2026-06-01"), is_before_first=each == "later") for each in ("later", "hole")
+    )
+    assert best([later, hole][::order]).dag_id == "hole"
 
 
 def test_of_several_writers_the_most_hopeful_counts() -> None:
