@@ -28,6 +28,7 @@ from airflow_chronon.core.waits.outlook import (
     WriterHistory,
     best,
     forecast,
+    former_run_ids,
     runs_to_ask,
 )
 from airflow_chronon.core.waits.poll import Observation, missing_starts
@@ -41,6 +42,7 @@ _CHARACTERS = 30_000  #: of run ids in one question: they are part of an address
 _LAST_RUNS = (50, 1_000, 10_000)
 #: The same for one before a partition: three days of minutes, half a year of hours.
 _OLDER_RUNS = (200, 1_000, 5_000)
+_FORMER_RUNS = 2_000  #: partitions back, of each of which a run of another cron may have been the run (H20)
 _UNFINISHED_RUNS = 500  #: among so many of the last runs are those scheduled ones that are unfinished
 
 
@@ -146,8 +148,11 @@ class WriterHistories:
             return WriterHistory(newest)
         runs, is_outside = await asyncio.to_thread(runs_to_ask, writer, starts, newest)
         ends = await self._ends(writer.dag_id, list(runs))
+        missing = [run for run_id, run in runs.items() if run_id not in ends]
+        absent = await asyncio.to_thread(former_run_ids, writer, missing, most=MOST_PARTITIONS)
+        former = {absent[run_id]: end for run_id, end in (await self._ends(writer.dag_id, list(absent))).items()}
         in_doubt = is_outside or any(ends.get(run_id, RunEnd.SKIPPED) is RunEnd.SKIPPED for run_id in runs)
-        return WriterHistory(newest, ends, is_replaying=in_doubt and await self._is_replaying(writer, newest))
+        return WriterHistory(newest, ends, former, is_replaying=in_doubt and await self._is_replaying(writer, newest))
 
     async def _newest(self, writer: TableWriter, now: Instant) -> Instant | None:
         """Where the newest scheduled run ends; None when there is none among the last ones that the schedule may have made."""
@@ -212,6 +217,11 @@ class WriterHistories:
             there = await self._ends(writer.dag_id, list(run_ids))
             if there:
                 return max(run_ids[run_id] for run_id in there)
+        former = range(end - writer.interval, end - (_FORMER_RUNS + 1) * writer.interval, -writer.interval)
+        of_another_cron = await asyncio.to_thread(writer.run_ids_at, former)
+        there = await self._ends(writer.dag_id, list(of_another_cron))
+        if there:
+            return max(of_another_cron[run_id] for run_id in there)
         self._none_before[key] = end
         return None
 

@@ -60,6 +60,12 @@ class TableWriter:
         """Whether the schedule tells which partitions it writes; one that is off may be run by hand (C12)."""
         return self.schedule is not None and self.mode in self.schedule.modes
 
+    @property
+    def interval(self) -> int:
+        """Of the grid, in seconds."""
+        assert self.schedule is not None
+        return self.schedule.grid.interval
+
     def run_of(self, start: Instant) -> Run | None:
         """The scheduled run that writes the partition that starts at ``start``, start and end dates aside."""
         assert self.schedule is not None
@@ -69,6 +75,12 @@ class TableWriter:
         """The id of a scheduled run: the timetable names it so."""
         assert self.schedule is not None
         return f"{SCHEDULED}{in_run_id(self.schedule.key_of(run))}"
+
+    def run_ids_at(self, ends: Iterable[Instant]) -> dict[str, Instant]:
+        """The ids of scheduled runs that end at these boundaries, whatever the cron was when Airflow made them (H20)."""
+        assert self.schedule is not None
+        schedule = self.schedule
+        return {f"{SCHEDULED}{in_run_id(schedule.label(end - self.interval))}": end for end in ends}
 
     def run_ids_before(self, end: Instant, counts: Iterable[int]) -> Iterator[dict[str, Instant]]:
         """The ids of scheduled runs that end before ``end``, each with where it ends, newest first and in batches.
@@ -100,6 +112,7 @@ class WriterHistory:
     ends: Mapping[str, RunEnd] = field(
         default_factory=dict
     )  #: by run id, of the runs that were asked about and are there
+    former: Mapping[Instant, RunEnd] = field(default_factory=dict)  #: by where they end, of runs of another cron (H20)
     is_replaying: bool = False  #: whether runs are unfinished that are not scheduled ones: they may write anything
     first_start: Instant | None = None  #: no scheduled run's partitions start before this instant, as far as was asked
 
@@ -132,6 +145,21 @@ def runs_to_ask(writer: TableWriter, starts: Iterable[Instant], newest_end: Inst
     return found, is_outside
 
 
+def former_run_ids(writer: TableWriter, runs: Iterable[Run], *, most: int) -> dict[str, Instant]:
+    """The ids, each with where it ends, that runs of another cron have which wrote what these runs would (H20).
+
+    ``runs`` are those of today's cron that are not there; one that ends where one of these does has its id. Those of the
+    newest runs come first; no further run is looked at when there are ``most``.
+    """
+    found: dict[str, Instant] = {}
+    for run in sorted(runs, key=lambda run: run.end, reverse=True):
+        if len(found) >= most:
+            break
+        ends = range(run.modes[writer.mode].window.start + writer.interval, _end_of_next(writer, run), writer.interval)
+        found |= writer.run_ids_at(end for end in ends if end != run.end)
+    return found
+
+
 def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now: Instant) -> Forecast:
     """What one writer will make of the partition that starts at ``start`` and is not there.
 
@@ -145,7 +173,7 @@ def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now
     if history.newest_end is None:
         return replace(found, note=f"{writer.dag_id} has not had a scheduled run yet")
     run = writer.run_of(start)
-    end = None if run is None or _is_cut_off(schedule, start, run) else history.ends.get(writer.run_id(run))
+    end = None if run is None or _is_cut_off(schedule, start, run) else _end_of(writer, start, run, history)
     if history.is_replaying and end in (None, RunEnd.SKIPPED):
         return replace(found, note=f"{writer.dag_id} is being replayed")
     if end is not None:
@@ -169,6 +197,25 @@ _OUTLOOKS = {
     RunEnd.SKIPPED: Outlook.PASSED_OVER,
     RunEnd.FAILED: Outlook.FAILED,
 }
+
+
+def _end_of(writer: TableWriter, start: Instant, run: Run, history: WriterHistory) -> RunEnd | None:
+    """How the run stands that was to write the partition; None when none is known.
+
+    Where today's cron made none, it is the first one of another cron that ended after the partition's start, unless that
+    landed: then it began after it, perhaps.
+    """
+    found = history.ends.get(writer.run_id(run))
+    if found is None and (after := [end for end in history.former if start < end < _end_of_next(writer, run)]):
+        former = history.former[min(after)]
+        return None if former is RunEnd.LANDED else former
+    return found
+
+
+def _end_of_next(writer: TableWriter, run: Run) -> Instant:
+    """About where the run after this one ends: until there, one of another cron may have been due instead of this one."""
+    window = run.modes[writer.mode].window
+    return run.end + window.end - window.start
 
 
 def _is_cut_off(schedule: PartitionedSchedule, start: Instant, run: Run) -> bool:

@@ -120,7 +120,7 @@ def test_few_questions_are_asked_and_the_beginning_only_once() -> None:
 
     asyncio.run(poll_twice())
     assert (
-        len(supervisor.asked) <= 14
+        len(supervisor.asked) <= 16
     )  # twice what is newest, how runs stand and what is unfinished; what is older, once
 
 
@@ -178,3 +178,40 @@ class TestPolls:
         self.polls(supervisor, range(4), range(4), range(4))
         again = [each for each in supervisor.asked[before:] if "2026-06-01-03-00" in str(each)]
         assert len(again) == 2  # the newest run, and once the partitions themselves
+
+
+class TestAChangedCron:
+    """Within the day: the runs of the old cron have other ids (H20)."""
+
+    NOON = schedule_of("0 12 * * *", HOUR)
+
+    def outlooks(self, supervisor: FakeSupervisor, *moments: str) -> list[tuple[str, bool]]:
+        async def ask() -> dict[Instant, Forecast]:
+            histories = WriterHistories([TableWriter(DAG, Mode.BACKFILL, self.NOON)], supervisor)
+            starts, now = frozenset(map(at, moments)), at("2026-06-06T12:30:00Z")
+            return await histories.forecasts(await histories.read(starts, now=now), starts, now=now)
+
+        return [(each.outlook.value, each.is_before_first) for _, each in sorted(asyncio.run(ask()).items())]
+
+    @pytest.mark.parametrize(
+        ("last_task", "state", "expected"),
+        [("failed", "failed", "failed"), (None, "running", "to come"), ("skipped", "success", "passed over")],
+    )
+    def test_a_run_of_the_old_one_decides_about_what_it_was_to_write(
+        self, last_task: str | None, state: str, expected: str
+    ) -> None:
+        runs = [("2026-06-02-05-00", "success"), ("2026-06-05-11-00", "success"), ("2026-06-06-11-00", "success")]
+        supervisor = FakeSupervisor([FakeRun(f"scheduled__{key}", None, last_task=last) for key, last in runs])
+        supervisor.runs.append(FakeRun("scheduled__2026-06-03-05-00", None, state, last_task))
+        assert self.outlooks(supervisor, "2026-06-02T20:00:00Z") == [(expected, False)]
+
+    def test_the_run_that_was_due_may_end_after_todays_would_have(self) -> None:
+        runs = [("2026-06-01-05-00", "success"), ("2026-06-03-05-00", "failed"), ("2026-06-03-11-00", "success")]
+        supervisor = FakeSupervisor([FakeRun(f"scheduled__{key}", None, last_task=last) for key, last in runs])
+        assert self.outlooks(supervisor, "2026-06-02T08:00:00Z") == [("failed", False)]
+
+    def test_what_lies_between_runs_of_both_is_a_hole_and_no_beginning(self) -> None:
+        keys = ("2026-06-02-05-00", "2026-06-05-11-00", "2026-06-06-11-00")
+        supervisor = FakeSupervisor([FakeRun(f"scheduled__{key}", None) for key in keys])
+        assert self.outlooks(supervisor, "2026-06-03T20:00:00Z") == [("never", False)]
+        assert self.outlooks(supervisor, "2026-05-31T20:00:00Z") == [("never", True)]
