@@ -130,9 +130,7 @@ def _built(
         try:
             record, page = records.found.get(plan.dag_id), ""
             if picked.pages:
-                page = plan_page(
-                    plan, neighbours=neighbours, is_active=is_active(plan, record), held_on=root.settings_faults
-                )
+                page = plan_page(plan, neighbours=neighbours, is_active=is_active(plan, record), held_on=root.held_on)
             path = str(root.path / plan.file)
             yield build_dag(seen_plan(plan, record), path=path, doc=page, namespace_prefix=root.namespace_prefix)
         except Exception as error:
@@ -173,7 +171,7 @@ def _kept(
         try:
             plan = plan_of_manifest(manifest)
             path = conf_file(manifest, folder=orphaned_files, writes=picked.wanted is not None)
-            page = off_page(plan, verdicts, problems=root.problems) if picked.pages else ""
+            page = off_page(plan, verdicts, problems=root.other_problems, held_on=root.held_on) if picked.pages else ""
             yield build_dag(plan, path=path, doc=page, namespace_prefix=root.namespace_prefix, fires=Fires.NEVER)
         except Exception as error:
             bad.append(_not_built(error, key=dag_id, file=f"its record in {found.state_root}"))
@@ -207,7 +205,10 @@ def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, C
     from airflow_chronon.airflow.config import deployment_of
 
     found = deployment_of(near=near, conf_root=conf_root)
-    return found, found.with_state(found.read_root())
+    root = found.with_state(found.read_root())
+    if _asked_dag() is None:  # the dag processor parses what is deployed; a task leaves the state alone
+        found.keep_settings(root)
+    return found, root
 
 
 def _asked_dag() -> str | None:

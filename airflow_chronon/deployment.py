@@ -6,6 +6,7 @@ Loader files, tasks, the reconciler, commands and Python all ask here. What is g
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from airflow_chronon.conf_root.root import ConfRoot, read_conf_root
 from airflow_chronon.conf_root.settings import airflow_home, branch_settings, parse_settings, read_settings_file
 from airflow_chronon.core.plan.facts import Deployment as Owner
+from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
@@ -72,7 +74,7 @@ class Deployment:
     def with_state(self, root: ConfRoot) -> ConfRoot:
         """The root with what the state folder knows of it: its branch, and the last good settings where its own have a mistake.
 
-        Those of the last reconcile hold on (C23); without any the root stays as it is.
+        Those that a parse or a reconcile kept hold on (C23); without any the root stays as it is.
         """
         found = self.with_branch(root)
         if not found.settings_faults or not found.is_branch_known:
@@ -86,6 +88,16 @@ class Deployment:
             return found
         kept = read_conf_root(self.conf_root, environ=self.environ, branch=found.branch, last_good=last_good)
         return kept if kept.branch == found.branch else found
+
+    def keep_settings(self, root: ConfRoot) -> None:
+        """Remember the settings of a whole root if they are good, so that a mistake made later turns nothing off (C23).
+
+        For whoever reads what is deployed. A state folder that cannot be written costs no DAG: the next parse tries again.
+        """
+        if root.settings_text is None or root.state is not TreeState.WHOLE or not root.is_branch_known:
+            return
+        with contextlib.suppress(ChrononError):
+            self.open_state(root).keep_settings(root.settings_text)
 
     def need_branch(self, root: ConfRoot) -> ConfRoot:
         """The same where nothing may be done for an unknown branch. Raises :class:`ChrononError`."""

@@ -56,6 +56,17 @@ class ConfRoot:
     is_branch_known: bool = True  #: false while the file that would name it cannot be read (C24)
 
     @property
+    def held_on(self) -> tuple[Fault, ...]:
+        """What is wrong with the settings file while the last good settings hold on (C23); empty when none do."""
+        return self.settings_faults if _HOLD_ON in self.problems else ()
+
+    @property
+    def other_problems(self) -> tuple[Fault, ...]:
+        """What is wrong with the root beyond a settings file that the last good settings stand in for."""
+        known = {*self.held_on, _HOLD_ON}
+        return tuple(problem for problem in self.problems if problem not in known)
+
+    @property
     def branch(self) -> str:
         return self.settings.branch or self.settings.default_branch
 

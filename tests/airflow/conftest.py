@@ -21,6 +21,12 @@ os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = f"sqlite:///{_HOME}/airflow.db"
 
 
+@pytest.fixture(autouse=True)
+def state_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a loader keeps in its state folder (C23) stays with its test."""
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
+
+
 class Clock:
     """What the Airflow layer takes for the present: an instant that a test sets."""
 

@@ -57,5 +57,6 @@ def test_with_a_mistake_in_the_file_it_goes_on_says_so_and_retires_nothing(world
     assert [type(each) for each in done.plan.findings].count(Hold) == 1
     told = " ".join(str(each.fault) for each in done.plan.findings)
     assert "chronon.yaml line 1, cachup" in told and "the last good settings hold on" in told
+    assert told.count("line 1, cachup") == 1
     assert len(world.live()) == 2 and len(world.firing) == 1
     assert world.state().read_settings() == kept

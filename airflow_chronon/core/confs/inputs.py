@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.schedules.partitioned import Run
-from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import TableWriter
 from airflow_chronon.errors import Fault
 
@@ -24,7 +23,7 @@ def left_without_inputs(plan: ConfPlan) -> Iterator[Fault]:
     first = plan.schedule.first_after(start)
     if first is None:
         return
-    for wait, writers, starts in _produced(plan, first):
+    for table, writers, starts in _produced(plan, first):
         if not all(writer.is_known for writer in writers):
             continue  # it may run elsewhere, or by hand
         begins = [_begins(writer) for writer in writers]
@@ -38,7 +37,9 @@ def left_without_inputs(plan: ConfPlan) -> Iterator[Fault]:
             when, until = f"begins with {_label(writer, min(known))}", quote(_label(writer, min(known) - 1))
         else:
             when, until = "does not catch up", "<the last one before it begins>"
-        problem = f"it catches up from {label}, which needs {needed} of {wait.table}, and {name} {when}: runs before that fail"
+        problem = (
+            f"it catches up from {label}, which needs {needed} of {table}, and {name} {when}: runs before that fail"
+        )
         command = f"airflow-chronon backfill {name} --start-ds {quote(needed)} --end-ds {until}"
         yield Fault(
             "C30", "catchup", problem, f"let {name} catch up from an earlier start_date too, or fill it: {command}"
@@ -53,27 +54,28 @@ def begins_later(plan: ConfPlan, *, new: Container[str], now: Instant) -> Iterat
     run, catches_up = plan.schedule.next_run(None, now), plan.schedule.catch_up.enabled
     if run is None:
         return
-    for wait, writers, starts in _produced(plan, run):
+    for table, writers, starts in _produced(plan, run):
         lacking = [start for start in starts if all(_passes_over(writer, start, new, now) for writer in writers)]
         if lacking:
             writer = writers[0]
             first, last = _label(writer, lacking[0]), _label(writer, lacking[-1])
             label = plan.schedule.label(run.end - plan.schedule.grid.interval)
-            problem = (
-                f"{label}, its first partition, needs {first} to {last} of {wait.table}, before {writer.dag_id} begins"
-            )
+            problem = f"{label}, its first partition, needs {first} to {last} of {table}, before {writer.dag_id} begins"
             remedy = f"to have it all the same: airflow-chronon backfill {writer.dag_id} --start-ds {quote(first)} --end-ds {quote(last)}"
             end = "its run fails" if catches_up else "it is skipped, and the first one whose inputs are there lands"
             yield Fault("C30", "", f"{problem}: {end}", remedy)
 
 
-def _produced(plan: ConfPlan, run: Run) -> Iterator[tuple[Wait, tuple[TableWriter, ...], list[Instant]]]:
-    """The waits of a run on tables of this tree, with who writes them and the partitions that are needed, oldest first."""
+def _produced(plan: ConfPlan, run: Run) -> Iterator[tuple[str, tuple[TableWriter, ...], list[Instant]]]:
+    """The tables of this tree that a run waits for, with who writes them and what all its modes need of them, oldest first."""
+    needed: dict[str, set[Instant]] = {}
     for mode in run.modes:
         for wait in plan.mode_waits(mode, run.modes[mode].window):
-            writers = plan.writers.get(wait.table, ())
-            if writers and wait.spec is not None and wait.labels:
-                yield wait, writers, sorted(map(wait.spec.format.decode, wait.labels))
+            if wait.table in plan.writers and wait.spec is not None and wait.labels:
+                needed.setdefault(wait.table, set()).update(map(wait.spec.format.decode, wait.labels))
+    for table, starts in needed.items():
+        if plan.writers[table]:
+            yield table, plan.writers[table], sorted(starts)
 
 
 def _begins(writer: TableWriter) -> Instant | None:

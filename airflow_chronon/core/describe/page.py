@@ -26,11 +26,7 @@ def plan_page(
     described = describe(plan)
     parts = [
         f"### {plan.key}",
-        *(
-            ("**The settings file has a mistake: the last good settings hold on.**", _listed(held_on))
-            if held_on
-            else ()
-        ),
+        *_held(held_on),
         described.page_head(),
         "#### Schedule",
         *described.page_schedule(is_active=is_active),
@@ -42,25 +38,35 @@ def plan_page(
     return "\n\n".join(parts)
 
 
-def off_page(plan: Plan, verdicts: Mapping[str, Verdict], *, problems: Sequence[Fault]) -> str:
+def off_page(
+    plan: Plan, verdicts: Mapping[str, Verdict], *, problems: Sequence[Fault], held_on: Sequence[Fault] = ()
+) -> str:
     """Markdown of a DAG that fires no more, and why: its conf is rejected, of another environment, in doubt, or gone (C23).
 
-    ``plan`` is as it was deployed, ``verdicts`` are those of the tree now, ``problems`` what is wrong with the tree itself.
+    ``plan`` is as it was deployed, ``verdicts`` are those of the tree now, ``problems`` what keeps it from being read,
+    ``held_on`` what is wrong with a settings file that the last good settings stand in for.
     """
+    return "\n\n".join((f"### {plan.key}", *_held(held_on), *_why_off(plan, verdicts, problems)))
+
+
+def _why_off(plan: Plan, verdicts: Mapping[str, Verdict], problems: Sequence[Fault]) -> tuple[str, ...]:
     name = f"`{plan.key}` ({plan.file})"
     now = next((each for each in verdicts.values() if plan.key == each.key or plan.file == each.file), None)
     if now is not None and now.faults:
-        return "\n\n".join(
-            (f"### {plan.key}", f"{name} is rejected. This DAG fires no more until it is mended:", _listed(now.faults))
-        )
+        return f"{name} is rejected. This DAG fires no more until it is mended:", _listed(now.faults)
     if isinstance(now, OtherEnvironment):
-        return f"{name} is of another environment now. This DAG fires no more; it is kept for its last runs."
+        return (f"{name} is of another environment now. This DAG fires no more; it is kept for its last runs.",)
     if problems:
         why = (
             "cannot be read, since something is wrong with its conf root. This DAG fires no more until that is mended:"
         )
-        return "\n\n".join((f"### {plan.key}", f"{name} {why}", _listed(problems)))
-    return f"{name} is no longer deployed. This DAG fires no more; it is kept for its last runs."
+        return f"{name} {why}", _listed(problems)
+    return (f"{name} is no longer deployed. This DAG fires no more; it is kept for its last runs.",)
+
+
+def _held(faults: Sequence[Fault]) -> tuple[str, ...]:
+    """What a page says while the last good settings hold on."""
+    return ("**The settings file has a mistake: the last good settings hold on.**", _listed(faults)) if faults else ()
 
 
 def _listed(faults: Sequence[Fault]) -> str:

@@ -18,10 +18,8 @@ def held_back(facts: Facts, *, is_confirmed: bool) -> Hold | None:
     if facts.deployment.given_up or not orphaned:
         return None
     if tree.state is TreeState.UNREADABLE:
-        problem = (
-            f"the tree cannot be read as a whole, so nothing is retired: {tree.problems[0] if tree.problems else ''}"
-        )
-        return Hold(orphaned, Fault("C23", "", problem.rstrip(": "), "mend it first"))
+        problem = "the tree cannot be read as a whole, so nothing is retired"  # why is a report of its own
+        return Hold(orphaned, Fault("C23", "", problem, "mend it first"))
     if is_confirmed:
         return None
     retirements = {

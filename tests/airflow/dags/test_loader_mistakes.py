@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.records.history import record_after
@@ -61,6 +62,27 @@ class TestAMistakeInTheSettings:
             assert "the last good settings hold on" in text
         assert "no longer deployed" not in page
 
+    def test_finds_the_settings_of_a_first_deployment_kept_before_any_reconcile(self, root: ConfRootOnDisk) -> None:
+        root.settings("retries: 5\n")
+        build_dags(conf_root=root.path)
+        root.settings(TYPO)
+        dag = build_dags(conf_root=root.path)[ONE]
+        assert OFF_TAG not in dag.tags and dag.get_task("backfill").retries == 5
+
+    def test_finds_the_defaults_kept_where_there_was_no_file(self, root: ConfRootOnDisk) -> None:
+        build_dags(conf_root=root.path)
+        root.settings(TYPO)
+        assert OFF_TAG not in build_dags(conf_root=root.path)[ONE].tags
+
+    def test_leaves_the_page_of_a_conf_that_is_gone_true(self, root: ConfRootOnDisk) -> None:
+        root.write("staging_query", "two__1", staging_query("shop.two__1"))
+        build_dags(conf_root=root.path)
+        (root.path / "compiled" / "staging_queries" / "shop" / "one__1").unlink()
+        root.settings(TYPO)
+        page = str(build_dags(conf_root=root.path)[ONE].doc_md)
+        assert "no longer deployed" in page and "cannot be read" not in page
+        assert "chronon.yaml line 2, cachup" in page and "the last good settings hold on" in page
+
     def test_goes_with_the_mistake(self, root: ConfRootOnDisk) -> None:
         state(root).keep_settings("retries: 5\n")
         root.settings("retries: 7\n")
@@ -89,6 +111,42 @@ class TestAMistakeInTheSettings:
         page = str(dags[ONE].doc_md)
         assert "chronon.yaml line 2, cachup" in page and "no longer deployed" not in page
         assert "chronon.yaml line 2, cachup" in import_errors(root)
+
+
+class TestGoodSettings:
+    def test_are_kept_by_the_dag_processor_and_not_by_a_task(self, root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+        root.settings("retries: 5\n")
+        context = mocker.patch("airflow.sdk.get_parsing_context")
+        context.return_value.dag_id = ONE
+        build_dags(conf_root=root.path)
+        assert state(root).read_settings() is None
+        context.return_value.dag_id = None
+        build_dags(conf_root=root.path)
+        assert state(root).read_settings() == "retries: 5\n"
+
+    def test_that_are_kept_are_written_only_when_they_change(self, root: ConfRootOnDisk) -> None:
+        root.settings("retries: 5\n")
+        raise_import_errors(conf_root=root.path)
+        (kept,) = (root.path.parent / "home" / "chronon_state").rglob("settings.yaml")
+        kept.chmod(0o400)
+        written = kept.stat()
+        raise_import_errors(conf_root=root.path)
+        assert kept.stat() == written
+
+    def test_of_a_tree_that_cannot_be_read_as_a_whole_are_not_kept(self, root: ConfRootOnDisk) -> None:
+        root.settings("branch: trial\nbase_root: ../nowhere\n")
+        build_dags(conf_root=root.path)
+        assert not list((root.path.parent / "home" / "chronon_state").rglob("settings.yaml"))
+
+    def test_cost_no_dag_where_the_state_folder_cannot_be_written(
+        self, root: ConfRootOnDisk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        home = root.path.parent / "full"
+        home.mkdir()
+        (home / "chronon_state").write_text("a file where the folder would be")
+        monkeypatch.setenv("AIRFLOW_HOME", str(home))
+        assert ONE in build_dags(conf_root=root.path)
+        raise_import_errors(conf_root=root.path)
 
 
 class TestTheDagOfAConf:

@@ -7,7 +7,7 @@ from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.settings.model import Override, Settings
 from airflow_chronon.errors import Fault
-from tests.support.confs import at, dependency, judge, staging_query
+from tests.support.confs import at, dependency, events, group_by, judge, staging_query
 
 PRODUCER = staging_query("t.s.hourly__1", schedule="5 * * * *", interval="1h")
 CONSUMER = staging_query(
@@ -70,6 +70,19 @@ class TestANewChain:
         assert isinstance(plan, ConfPlan) and not warned({THREES: plan})  # where it begins depends on when
         (fault,) = begins_later(plan, new={HOURLY, THREES}, now=self.NOW)
         assert fault.message.endswith("its run fails")
+
+    def test_names_a_table_once_however_many_modes_read_it(self) -> None:
+        reads = [events("ns.t_s_hourly__1", "1h")]
+        reader = group_by(
+            "t.g.x__1", sources=reads, windows=["3h"], schedule="15 */3 * * *", online="15 */3 * * *", interval="3h"
+        )
+        found = {
+            plan.dag_id: plan for verdict in judge(PRODUCER, reader).values() if (plan := verdict.plan) is not None
+        }
+        plan = found["group_by.t.g.x__1"]
+        assert isinstance(plan, ConfPlan) and len(plan.modes) > 1
+        (fault,) = begins_later(plan, new=set(found), now=self.NOW)
+        assert "2026-06-01-09-00 to 2026-06-01-10-00 of ns.t_s_hourly__1" in fault.message
 
     def test_of_a_producer_that_runs_already_is_not_judged(self) -> None:
         assert self.begins({THREES}) == []
