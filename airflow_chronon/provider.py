@@ -1,4 +1,4 @@
-"""What Airflow reads about the provider: settings, commands, asset URIs. Imports nothing heavy."""
+"""What Airflow reads about the provider: what is in it, settings, commands, connections. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,28 @@ from typing import Any
 
 from airflow_chronon import __version__
 
+_NAME = "Chronon"
+
 
 def get_provider_info() -> dict[str, Any]:
     """The provider's entry in ``airflow providers list``."""
     return {
         "package-name": "airflow-chronon",
-        "name": "Chronon",
+        "name": _NAME,
         "description": "Runs compiled Chronon confs: one DAG per conf version, runs on partition grids.",
         "versions": [__version__],
+        "integrations": [
+            {
+                "integration-name": _NAME,
+                "external-doc-url": "https://chronon.ai",
+                "logo": "airflow_chronon/logo.svg",
+                "tags": ["service"],
+            }
+        ],
+        "operators": _modules("operators.job", "operators.modes"),
+        "sensors": _modules("sensors.deferred"),
+        "triggers": _modules("operators.write_order", "sensors.triggers"),
+        "hooks": _modules("hooks"),
         "config": {
             "chronon": {
                 "description": "Where the deployment's confs are and which branch they belong to.",
@@ -48,10 +62,40 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "connection-type": "chronon_airflow",
                 "hook-class-name": "airflow_chronon.airflow.hooks.ChrononAirflowHook",
+                "hook-name": "Airflow API (Chronon)",
+                "ui-field-behaviour": {
+                    "hidden-fields": ["schema", "extra"],
+                    "relabeling": {"login": "User"},
+                    "placeholders": {
+                        "host": "http://127.0.0.1:8080",
+                        "port": "empty where the host names one",
+                        "login": "a user that may read and trigger DAGs",
+                        "password": "the user's password",
+                        "token": "instead of user and password",
+                    },
+                },
+                "conn-fields": {
+                    "token": {
+                        "label": "Token",
+                        "schema": {"type": ["string", "null"], "format": "password"},
+                        "description": "A token of Airflow's API, instead of user and password.",
+                    },
+                    "scheme": {
+                        "label": "Scheme",
+                        "schema": {"type": ["string", "null"], "enum": ["http", "https", None]},
+                        "description": "Where the host names none: http unless this says https.",
+                    },
+                },
             }
         ],
         "asset-uris": [{"schemes": ["chronon"], "handler": "airflow_chronon.airflow.assets.sanitize_uri"}],
     }
+
+
+def _modules(*names: str) -> list[dict[str, Any]]:
+    return [
+        {"integration-name": _NAME, "python-modules": [f"airflow_chronon.airflow.{name}" for name in names]},
+    ]
 
 
 def _option(description: str, *, example: str, default: str) -> dict[str, Any]:

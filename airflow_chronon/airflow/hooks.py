@@ -24,19 +24,6 @@ class ChrononAirflowHook(BaseHook):
         super().__init__(**kwargs)
         self.chronon_conn_id = chronon_conn_id
 
-    @classmethod
-    def get_ui_field_behaviour(cls) -> dict[str, Any]:
-        """How Airflow's form shows the connection."""
-        return {
-            "hidden_fields": ["schema"],
-            "relabeling": {},
-            "placeholders": {
-                "host": "http://127.0.0.1:8080",
-                "login": "a user that may read and trigger DAGs",
-                "extra": '{"token": "instead of login and password"}',
-            },
-        }
-
     def get_conn(self) -> AirflowRest:
         """The API. Raises ``ChrononError`` for a connection that says too little."""
         return AirflowRest(login_of_connection(self.get_connection(self.chronon_conn_id)))

@@ -20,11 +20,12 @@ from airflow_chronon.cli.commands.import_schedule import IMPORT_SCHEDULE
 from airflow_chronon.cli.commands.partitions import PARTITIONS
 from airflow_chronon.cli.commands.plan import PLAN, RECONCILE
 from airflow_chronon.cli.commands.run import RUN
+from airflow_chronon.cli.commands.schema import SCHEMA
 from airflow_chronon.cli.options import Command
 from airflow_chronon.cli.output import GOOD, USAGE
 from airflow_chronon.errors import ChrononError
 
-COMMANDS = (CHECK, EXPLAIN, PARTITIONS, BACKFILL, PLAN, RECONCILE, RUN, IMPORT_SCHEDULE)
+COMMANDS = (CHECK, EXPLAIN, PARTITIONS, BACKFILL, PLAN, RECONCILE, RUN, IMPORT_SCHEDULE, SCHEMA)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

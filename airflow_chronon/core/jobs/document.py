@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr, WithJsonSchema
 
 from airflow_chronon.core.calendar.instants import Instant, parse_instant
 from airflow_chronon.core.settings.environment import VARIABLE
 from airflow_chronon.core.settings.model import OnRetire, TaskDefaults
 from airflow_chronon.core.settings.runners import RunnerSection
 from airflow_chronon.core.settings.values import MAX_INTEGER, Strict, Text
+from airflow_chronon.core.settings.variables import REFERENCE_SCHEMA
 from airflow_chronon.core.settings.yaml import StrictText, read_strictly
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
@@ -53,39 +54,61 @@ def _seconds(value: Any) -> Any:
 #: A length of time; one in hours and minutes is refused with the number to write.
 _Seconds: TypeAlias = Annotated[StrictInt, BeforeValidator(_seconds)]
 #: Seconds since the epoch, written as ISO-8601; without an offset it is UTC.
-InstantText: TypeAlias = Annotated[Instant, BeforeValidator(_instant)]
+InstantText: TypeAlias = Annotated[Instant, BeforeValidator(_instant), WithJsonSchema({"type": ["string", "integer"]})]
 _Limit: TypeAlias = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
 
 
 class ScheduleDocument(Strict):
     """The section ``schedule``: Hopsworks' fields by their names in its Python API (H2, H3, H8 to H15)."""
 
-    cron_expression: StrictStr
-    start_time: InstantText | None = None
-    end_time: InstantText | None = None
-    start_time_offset_seconds: _Seconds | None = None
-    end_time_offset_seconds: _Seconds | None = None  #: accepted and ignored (H2)
-    lookback_seconds: _Seconds | None = None
-    catchup: StrictBool = False
-    max_active_runs: _Limit = 1
-    max_catchup_runs: _Limit | None = None
-    skip_to_date: InstantText | None = None
-    enabled: StrictBool = True
+    cron_expression: StrictStr = Field(description="Five fields are Unix cron, six or seven Quartz.")
+    start_time: InstantText | None = Field(
+        default=None, description="By default when the deployment first saw the job."
+    )
+    end_time: InstantText | None = Field(default=None, description="No fire after it.")
+    start_time_offset_seconds: _Seconds | None = Field(default=None, description="Moves the window back; at least 0.")
+    end_time_offset_seconds: _Seconds | None = Field(default=None, description="Accepted and ignored (H2).")
+    lookback_seconds: _Seconds | None = Field(default=None, description="Widens the window: so far back from the fire.")
+    catchup: StrictBool = Field(default=False, description="true: one run per missed interval, oldest first.")
+    max_active_runs: _Limit = Field(default=1, description="Runs at a time; a due run waits, it is never dropped.")
+    max_catchup_runs: _Limit | None = Field(
+        default=None, description="Keeps only the newest so many of what was missed."
+    )
+    skip_to_date: InstantText | None = Field(default=None, description="Drops the intervals that begin before it.")
+    enabled: StrictBool = Field(default=True, description="false: no fires.")
 
 
 class JobDocument(Strict):
     """One job file. Without ``schedule`` the job runs by hand only."""
 
-    version: Annotated[str, BeforeValidator(_version)]
-    runner: RunnerSection | None = None
-    env: Mapping[Annotated[str, BeforeValidator(_variable)], Text] = Field(default_factory=dict, repr=False)
-    schedule: ScheduleDocument | None = None
-    legacy_start_time_arg: StrictBool = False  #: H6
-    retries: Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER)] | None = None
-    owner: StrictStr | None = None
-    task_defaults: TaskDefaults | None = None
-    max_pending_runs: _Limit | None = None
-    on_retire: OnRetire | None = None
+    version: Annotated[
+        str,
+        BeforeValidator(_version),
+        WithJsonSchema(
+            {"type": ["string", "integer"], "pattern": f"^{_VERSION.pattern}$|{REFERENCE_SCHEMA['pattern']}"}
+        ),
+    ] = Field(description="A whole number or a short text; a tag of the DAG.")
+    runner: RunnerSection | None = Field(
+        default=None, description="Who does the work; laid over the runner of chronon.yaml."
+    )
+    env: Mapping[Annotated[str, BeforeValidator(_variable)], Text] = Field(
+        default_factory=dict, repr=False, description="Variables of the command."
+    )
+    schedule: ScheduleDocument | None = Field(default=None, description="Without it the job runs by hand only.")
+    legacy_start_time_arg: StrictBool = Field(
+        default=False, description="true: appends -start_time and the logical date to the command."
+    )
+    retries: Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER)] | None = Field(
+        default=None, description="By default those of chronon.yaml."
+    )
+    owner: StrictStr | None = Field(default=None, description="By default the team.")
+    task_defaults: TaskDefaults | None = Field(
+        default=None, description="What Airflow's tasks get; laid over those of chronon.yaml."
+    )
+    max_pending_runs: _Limit | None = Field(default=None, description="Unfinished runs of the job.")
+    on_retire: OnRetire | None = Field(
+        default=None, description="What becomes of the work in progress of a job that is gone."
+    )
 
 
 @dataclass(frozen=True)

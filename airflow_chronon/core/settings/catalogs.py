@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -27,11 +27,15 @@ CATALOGS = Kinds("catalog", FilesystemCatalogSettings)
 class TableCatalogSection(Section):
     """A catalog for the tables that match."""
 
+    kinds: ClassVar[Kinds[Any]] = CATALOGS
+
     match: str
 
 
 class CatalogSection(Section):
     """The default catalog, and others per table."""
+
+    kinds: ClassVar[Kinds[Any]] = CATALOGS
 
     kind: str = "filesystem"
     tables: tuple[TableCatalogSection, ...] = ()

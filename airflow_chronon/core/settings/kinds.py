@@ -8,7 +8,7 @@ where they are used.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -21,6 +21,8 @@ class Section(BaseModel):
     """A section as it was written; its further keys are the kind's own."""
 
     model_config = ConfigDict(extra="allow", frozen=True, defer_build=True)
+
+    kinds: ClassVar[Kinds[Any]]
 
 
 def over(section: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,6 +54,11 @@ class Kinds(Generic[_Kind]):
     def __iter__(self) -> Iterator[str]:
         """Their names."""
         return iter(self._models)
+
+    @property
+    def models(self) -> tuple[type[_Kind], ...]:
+        """One per kind."""
+        return tuple(self._models.values())
 
     def read(self, section: Mapping[str, object]) -> _Kind:
         """The settings of the kind that a section names. Raises :class:`airflow_chronon.errors.Rejected` with every fault."""

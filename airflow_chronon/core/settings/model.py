@@ -7,13 +7,14 @@ from enum import Enum, IntEnum
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from airflow_chronon.core.calendar.instants import DAY
 from airflow_chronon.core.settings.catalogs import CatalogSection
 from airflow_chronon.core.settings.kinds import over
 from airflow_chronon.core.settings.runners import RunnerSection
 from airflow_chronon.core.settings.values import MAX_INTEGER, Bound, Duration, Strict, Text
+from airflow_chronon.core.settings.variables import REFERENCE_SCHEMA
 from airflow_chronon.core.waits.dependencies import Lookback
 
 
@@ -77,50 +78,76 @@ def _environment(value: Any) -> Any:
 class SensorSettings(Strict):
     """How waits poll and how long they last, in seconds."""
 
-    poll_seconds: int = Field(default=60, ge=1, le=MAX_INTEGER)
-    timeout: Duration = 2 * DAY
-    on_timeout: OnTimeout = OnTimeout.FAIL
-    on_never: OnNever = OnNever.FAIL
+    poll_seconds: int = Field(default=60, ge=1, le=MAX_INTEGER, description="Seconds between two looks at a table.")
+    timeout: Duration = Field(default=2 * DAY, description="How long a wait lasts, such as 90s, 15m, 6h or 2d.")
+    on_timeout: OnTimeout = Field(default=OnTimeout.FAIL, description="What becomes of the run when that time is up.")
+    on_never: OnNever = Field(
+        default=OnNever.FAIL, description="What becomes of a run that waits for partitions which no run will write."
+    )
 
 
 class TaskDefaults(Strict):
     """Given to every task as they are; a pool only to those that do the work."""
 
-    pool: str | None = None
-    queue: str | None = None
-    priority_weight: int | None = None
-    email: str | tuple[str, ...] | None = None
-    on_failure_callback: str | None = Field(default=None, pattern=r"^[A-Za-z_][\w.]*\.\w+$")
+    pool: str | None = Field(default=None, description="Of the tasks that do the work.")
+    queue: str | None = Field(default=None, description="Of every task.")
+    priority_weight: int | None = Field(default=None, description="Of every task.")
+    email: str | tuple[str, ...] | None = Field(default=None, description="Who hears of a failure.")
+    on_failure_callback: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][\w.]*\.\w+$",
+        description="Called when a task fails: a dotted path such as package.module.function.",
+    )
 
 
 class ConfSettings(Strict):
     """What may be set for all confs, for those that match an override, and in a conf's own ``customJson``."""
 
-    start_date: Bound | None = None
-    end_date: Bound | None = None
-    catchup: bool = False
-    max_catchup_runs: int | None = Field(default=None, ge=1, le=MAX_INTEGER)
-    skip_to_date: Bound | None = None
-    max_active_runs: int = Field(default=4, ge=1, le=MAX_INTEGER)
-    max_pending_runs: int = Field(default=64, ge=1, le=MAX_INTEGER)
-    enabled: bool = True
-    pause: Pause = Pause.FORBID
-    unscheduled: Unscheduled = Unscheduled.KEEP
-    on_retire: OnRetire = OnRetire.FINISH
-    lookback: Lookback | None = None
-    covers: Covers = Covers.ELAPSED
-    retries: int = Field(default=2, ge=0, le=MAX_INTEGER)
-    owner: str | None = None
-    task_defaults: TaskDefaults = TaskDefaults()
-    sensor: SensorSettings = SensorSettings()
-    catalog: CatalogSection = CatalogSection()
-    runner: RunnerSection = RunnerSection()
+    start_date: Bound | None = Field(
+        default=None, description="The earliest partition: a partition, a day, or an instant with Z."
+    )
+    end_date: Bound | None = Field(
+        default=None, description="The last partition, inclusive; an instant: no partition ends after it."
+    )
+    catchup: bool = Field(
+        default=False, description="true: one run per missed interval, oldest first; needs start_date."
+    )
+    max_catchup_runs: int | None = Field(
+        default=None, ge=1, le=MAX_INTEGER, description="Keeps only the newest so many of what was missed."
+    )
+    skip_to_date: Bound | None = Field(default=None, description="Drops what was missed before it.")
+    max_active_runs: int = Field(
+        default=4,
+        ge=1,
+        le=MAX_INTEGER,
+        description="How many runs may be in one and the same work task; a due run waits.",
+    )
+    max_pending_runs: int = Field(default=64, ge=1, le=MAX_INTEGER, description="Unfinished runs of one DAG.")
+    enabled: bool = Field(default=True, description="false: no fires; replays go on.")
+    pause: Pause = Field(default=Pause.FORBID, description="forbid: a DAG that was paused by hand is unpaused.")
+    unscheduled: Unscheduled = Field(
+        default=Unscheduled.KEEP, description="Whether confs without a schedule have a DAG."
+    )
+    on_retire: OnRetire = Field(
+        default=OnRetire.FINISH, description="What becomes of the work in progress of a conf that is gone."
+    )
+    lookback: Lookback | None = Field(
+        default=None,
+        description="What a hole in the older part of a range does; by default require for tables of this tree, warn for others.",
+    )
+    covers: Covers = Field(default=Covers.ELAPSED, description="What a weekly or monthly fire writes.")
+    retries: int = Field(default=2, ge=0, le=MAX_INTEGER, description="Of the tasks that do the work.")
+    owner: str | None = Field(default=None, description="By default the team.")
+    task_defaults: TaskDefaults = Field(default=TaskDefaults(), description="What Airflow's tasks get.")
+    sensor: SensorSettings = Field(default=SensorSettings(), description="How waits poll and end.")
+    catalog: CatalogSection = Field(default=CatalogSection(), description="Where partitions are seen.")
+    runner: RunnerSection = Field(default=RunnerSection(), description="Who does the work.")
 
 
 class Override(ConfSettings):
     """Settings for the confs that match: a ``type/name`` glob, or a tag such as ``team:checkout``."""
 
-    match: str
+    match: str = Field(description="A glob over type/name such as group_by/checkout.*, or a tag such as team:checkout.")
 
     def applies_to(self, key: str, tags: tuple[str, ...]) -> bool:
         return any(fnmatchcase(text, self.match) for text in (key, *tags))
@@ -129,11 +156,21 @@ class Override(ConfSettings):
 class Settings(ConfSettings):
     """One deployment."""
 
-    branch: Text | None = None
-    default_branch: Text = "main"
-    environment: Annotated[Environment, BeforeValidator(_environment)] = Environment.PROD
-    base_root: Text | None = None
-    overrides: tuple[Override, ...] = ()
+    branch: Text | None = Field(
+        default=None,
+        description="By default [chronon] branch of Airflow, else the branch of the DAG bundle, else default_branch.",
+    )
+    default_branch: Text = Field(default="main", description="DAG ids of other branches begin with their name.")
+    environment: Annotated[
+        Environment,
+        BeforeValidator(_environment),
+        WithJsonSchema({"anyOf": [{"enum": ["prod", "canary", "PROD", "CANARY"]}, REFERENCE_SCHEMA]}),
+    ] = Field(default=Environment.PROD, description="Confs of other environments are not deployed.")
+    base_root: Text | None = Field(
+        default=None,
+        description="A checkout of the default branch: another branch then deploys only the confs that differ.",
+    )
+    overrides: tuple[Override, ...] = Field(default=(), description="Settings for some confs; the first match wins.")
 
     @model_validator(mode="before")
     @classmethod

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from string import Formatter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section
 from airflow_chronon.core.settings.values import (
@@ -79,6 +79,7 @@ _Threads = Annotated[
     judged(
         lambda value: is_whole_number(value) and value >= 1, "is not a number of threads", "give a whole number from 1"
     ),
+    WithJsonSchema({"type": "integer", "minimum": 1}),
 ]
 _LocalFile = Annotated[str, judged(_is_local_file, "is not a file of this machine", "give the path of an SQLite file")]
 _Argv = Annotated[
@@ -89,6 +90,7 @@ _Folder = Annotated[str, judged(lambda value: isinstance(value, str), "is not a 
 _Seconds = Annotated[
     float,
     judged(lambda value: is_number(value) and value >= 0, "is not a number of seconds", "give a number from 0"),
+    WithJsonSchema({"type": "number", "minimum": 0}),
 ]
 
 
@@ -119,6 +121,8 @@ RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings] = Kinds(
 
 class RunnerSection(Section):
     """The runner as it was written."""
+
+    kinds: ClassVar[Kinds[Any]] = RUNNERS
 
     kind: str = "local"
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
+from airflow_chronon.core.settings.variables import REFERENCE_SCHEMA
 
 MAX_INTEGER = 2**31 - 1  #: what Airflow's database holds: one larger number keeps every DAG of a loader file from it
 SENTENCE = "sentence"  #: the type of an error that brings its whole message, and its remedy
@@ -80,8 +81,21 @@ def _text(value: Any) -> Any:
 
 
 #: Seconds, written as ``90s``, ``15m``, ``6h`` or ``2d``.
-Duration: TypeAlias = Annotated[int, BeforeValidator(_duration), Field(gt=0, le=MAX_INTEGER)]
+Duration: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_duration),
+    Field(gt=0, le=MAX_INTEGER),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "exclusiveMinimum": 0, "maximum": MAX_INTEGER},
+                {"type": "string", "pattern": r"^\s*[0-9]+\s*[smhdSMHD]\s*$"},
+                REFERENCE_SCHEMA,
+            ]
+        }
+    ),
+]
 #: An instant or a partition, read against each conf's own grid (C29).
-Bound: TypeAlias = Annotated[str, BeforeValidator(_bound)]
+Bound: TypeAlias = Annotated[str, BeforeValidator(_bound), WithJsonSchema({"type": ["string", "integer"]})]
 #: The name or the value of a variable.
 Text: TypeAlias = Annotated[str, BeforeValidator(_text)]

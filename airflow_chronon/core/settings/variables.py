@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+#: The JSON schema of a text that holds one, in the regular expressions of ECMA.
+REFERENCE_SCHEMA = {"type": "string", "pattern": REFERENCE.pattern.replace("?P<name>", "").replace("?P<default>", "")}
 
 
 def unfilled(text: str, value: Any, environ: Mapping[str, str]) -> str:
