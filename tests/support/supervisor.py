@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from airflow.sdk.execution_time.comms import GetDRCount, GetTaskStates
+from airflow.sdk.execution_time.comms import GetAssetStateStoreByName, GetDRCount, GetTaskStates
 
 from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,14 @@ class FakeSupervisor:
 
     runs: list[FakeRun] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
+    contracts: dict[str, str] = field(default_factory=dict)  #: by key, the grids of first writes (C22)
 
     async def asend(self, msg: Any) -> Any:
         self.asked.append(msg)
+        if isinstance(msg, GetAssetStateStoreByName):
+            assert msg.name == CONTRACTS_ASSET
+            kept = self.contracts.get(msg.key)
+            return SimpleNamespace(error="ASSET_STORE_NOT_FOUND") if kept is None else SimpleNamespace(value=kept)
         runs = [run for run in self.runs if run.dag_id == msg.dag_id]
         runs = [run for run in runs if msg.run_ids is None or run.run_id in msg.run_ids]
         if isinstance(msg, GetTaskStates):

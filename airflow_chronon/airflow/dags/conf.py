@@ -96,6 +96,8 @@ class _Tasks:
                 task_id=f"{GATE_PREFIX}{mode.value}",
                 mode=mode,
                 schedule=self.plan.schedule,
+                conf=str(self.plan.conf.key),
+                output=self._output,
                 trigger_rule=rule,
                 **self.around,
             )
@@ -138,10 +140,17 @@ class _Tasks:
                 catalog=self._catalog(table),
                 settings=self.plan.settings.sensor,
                 writers=self.plan.writers.get(table, ()),
+                conf=str(self.plan.conf.key),
+                output=self._output,
                 **self.around,
             )
             found.append((sensor, frozenset(dependencies)))
         return found
+
+    @property
+    def _output(self) -> str | None:
+        """The table that a run writes; of one that writes two, the first."""
+        return next((table for mode in self.modes if (table := output_table(self.plan.conf, mode)) is not None), None)
 
     def _catalog(self, table: str) -> dict[str, Any]:
         return self.plan.settings.catalog.of_table(table)

@@ -25,22 +25,32 @@ _TRIGGERS = "airflow_chronon.airflow.sensors.triggers"
 
 
 class _StartsDeferred(BaseOperator):
-    """An operator whose whole life is one trigger; the trigger's request fields are its templates."""
+    """An operator whose whole life is one trigger; the trigger's request fields are its templates.
+
+    ``conf`` and ``output`` are whose run it is and the table that the run writes, None when there is none (C22).
+    """
 
     template_fields = tuple(REQUEST_TEMPLATES)
     trigger_class: ClassVar[type[PartitionTrigger] | type[GateTrigger]]
 
     def __init__(
-        self, *, trigger_kwargs: dict[str, Any], trigger_timeout: timedelta | None = None, **kwargs: Any
+        self,
+        *,
+        trigger_kwargs: dict[str, Any],
+        trigger_timeout: timedelta | None = None,
+        conf: str = "",
+        output: str | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(retries=0, **kwargs)
         for name, template in REQUEST_TEMPLATES.items():
             setattr(self, name, template)
-        self._trigger_kwargs, self._trigger_timeout = trigger_kwargs, trigger_timeout
+        self._trigger_kwargs = trigger_kwargs | {"conf": conf, "output": output or ""}
+        self._trigger_timeout = trigger_timeout
         self.start_from_trigger = True
         self.start_trigger_args = StartTriggerArgs(
             trigger_cls=f"{_TRIGGERS}.{self.trigger_class.__name__}",
-            trigger_kwargs=trigger_kwargs | REQUEST_TEMPLATES,
+            trigger_kwargs=self._trigger_kwargs | REQUEST_TEMPLATES,
             next_method="execute_complete",
             timeout=trigger_timeout,
         )

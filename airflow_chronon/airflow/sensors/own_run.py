@@ -1,13 +1,14 @@
-"""What a wait asks about its own run."""
+"""What a wait asks about its own run, and about the table that the run writes."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
-from airflow.sdk.execution_time.comms import GetTaskStates
+from airflow.sdk.execution_time.comms import GetAssetStateStoreByName, GetTaskStates
 
-from airflow_chronon.airflow.sensors.supervisor import Supervisor, supervisor_of_process
+from airflow_chronon.airflow.sensors.supervisor import Supervisor
+from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 
 _LOG = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ _GONE_AHEAD = frozenset(
 )
 
 
-async def is_overtaken(task_instance: Any, *, supervisor: Supervisor | None = None) -> bool:
+async def is_overtaken(task_instance: Any, supervisor: Supervisor) -> bool:
     """Whether every task that a wait holds back has gone ahead without it.
 
     Airflow adds the task of a new dependency to the runs that are there, one whose work is done or under way included: such
@@ -28,10 +29,29 @@ async def is_overtaken(task_instance: Any, *, supervisor: Supervisor | None = No
         return False
     run_id = task_instance.run_id
     message = GetTaskStates(dag_id=task_instance.dag_id, task_ids=held_back, run_ids=[run_id])
-    try:
-        found = (await (supervisor or supervisor_of_process()).asend(message)).task_states.get(run_id, {})
-    except Exception as error:  # whatever a supervisor answers that cannot
-        _LOG.warning("Airflow does not tell whether the run has gone ahead: %s: %s", type(error).__name__, error)
-        return False
+    answer = await _answer(supervisor, message, "whether the run has gone ahead")
+    found = {} if answer is None else answer.task_states.get(run_id, {})
     states = [found.get(task_id) for task_id in held_back]
     return all(getattr(state, "value", state) in _GONE_AHEAD for state in states)
+
+
+async def kept_grid(task_instance: Any, supervisor: Supervisor) -> str | None:
+    """How the table that a run writes was partitioned at its first write, as text (C22).
+
+    None when nothing was written yet, and while Airflow does not tell: the work task looks again.
+    """
+    if task_instance is None:
+        return None
+    message = GetAssetStateStoreByName(name=CONTRACTS_ASSET, key=contract_key(task_instance.dag_id))
+    kept = getattr(
+        await _answer(supervisor, message, "how the table was begun"), "value", None
+    )  # none there: it says so instead
+    return None if kept is None else str(kept)
+
+
+async def _answer(supervisor: Supervisor, message: Any, what: str) -> Any:
+    try:
+        return await supervisor.asend(message)
+    except Exception as error:  # whatever a supervisor answers that cannot
+        _LOG.warning("Airflow does not tell %s: %s: %s", what, type(error).__name__, error)
+        return None

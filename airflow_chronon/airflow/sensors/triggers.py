@@ -19,11 +19,13 @@ from airflow.triggers.base import (
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, request_of_fields
-from airflow_chronon.airflow.sensors.own_run import is_overtaken
+from airflow_chronon.airflow.sensors.own_run import is_overtaken, kept_grid
+from airflow_chronon.airflow.sensors.supervisor import ProcessSupervisor
 from airflow_chronon.airflow.sensors.writers import TableOutlook
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
 from airflow_chronon.core.describe.format import format_run, format_wait
+from airflow_chronon.core.records.grid_contract import contract_fault
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.schedules.serialization import schedule_from_json
@@ -42,16 +44,28 @@ FAILURE = "failure"
 
 
 class _RunTrigger(BaseTrigger):
-    """What waits and gates share: the run's request, rendered when the trigger starts."""
+    """What waits and gates share: the run's request, rendered when the trigger starts, and what the run writes.
 
-    def __init__(self, *, schedule: dict[str, Any], **request: str) -> None:
+    ``output`` is the table that the run writes partitions of, empty when there is none.
+    """
+
+    def __init__(self, *, schedule: dict[str, Any], conf: str = "", output: str = "", **request: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.schedule = schedule
+        self.schedule, self.conf, self.output = schedule, conf, output
         for name in REQUEST_TEMPLATES:
             setattr(self, name, request.get(name, REQUEST_TEMPLATES[name]))
 
     def _request_fields(self) -> dict[str, str]:
         return {name: getattr(self, name) for name in REQUEST_TEMPLATES}
+
+    def _shared_fields(self) -> dict[str, Any]:
+        return {"schedule": self.schedule, "conf": self.conf, "output": self.output} | self._request_fields()
+
+    async def _refusal(self) -> TriggerEvent | None:
+        """How the task ends before it waits where the table is on another grid: nothing would be written (C22)."""
+        kept = await kept_grid(self.task_instance, ProcessSupervisor()) if self.output else None
+        fault = contract_fault(kept, self._runs().spec, table=self.output)
+        return None if fault is None else self._failed(str(ChrononError(fault, conf=self.conf)))
 
     def _runs(self) -> PartitionedSchedule:
         return schedule_from_json(self.schedule)
@@ -93,9 +107,11 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         on_never: str = OnNever.FAIL.value,
         writers: str = "[]",  # as text: Airflow walks through what is not, at every parse
         queries: list[list[str]] | None = None,
+        conf: str = "",
+        output: str = "",
         **request: str,
     ) -> None:
-        super().__init__(schedule=schedule, **request)
+        super().__init__(schedule=schedule, conf=conf, output=output, **request)
         self.dependencies, self.table, self.catalog = dependencies, table, catalog
         self.poll_seconds, self.on_timeout, self.on_never = poll_seconds, on_timeout, on_never
         self.writers = writers
@@ -106,7 +122,6 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         names = (
-            "schedule",
             "dependencies",
             "table",
             "catalog",
@@ -116,7 +131,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             "writers",
             "queries",
         )
-        return f"{__name__}.PartitionTrigger", {name: getattr(self, name) for name in names} | self._request_fields()
+        return f"{__name__}.PartitionTrigger", {name: getattr(self, name) for name in names} | self._shared_fields()
 
     def shared_stream_key(self) -> Hashable | None:
         """One stream per catalog, table and kind of query; None when there is nothing to wait for."""
@@ -140,7 +155,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
         catalog = build_catalog(filled(trigger.catalog, os.environ))
-        outlook = TableOutlook(map(writer_from_json, json.loads(trigger.writers)))
+        outlook = TableOutlook(map(writer_from_json, json.loads(trigger.writers)), ProcessSupervisor())
         try:
             while True:
                 waits = [wait for needed in cls._needed.get(key, {}).values() for wait in needed]
@@ -158,9 +173,12 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
 
         A wait whose time was up while no triggerer ran still gets one poll: what it waits for may have come meanwhile.
         """
-        if await is_overtaken(self.task_instance):
+        if await is_overtaken(self.task_instance, ProcessSupervisor()):
             self.log.info("the run has gone ahead without this wait, which was added to it later: nothing waits for it")
             yield TaskSuccessEvent()
+            return
+        if (refusal := await self._refusal()) is not None:
+            yield refusal
             return
         needed = self._needed.setdefault(self._stream_key(), {})
         needed[id(self)] = self._waits
@@ -281,12 +299,14 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
 class GateTrigger(_RunTrigger):
     """Lets one mode of a run through at its own fire; skips it when its schedule does not fire for the partition (C10)."""
 
-    def __init__(self, *, schedule: dict[str, Any], mode: str, **request: str) -> None:
-        super().__init__(schedule=schedule, **request)
+    def __init__(
+        self, *, schedule: dict[str, Any], mode: str, conf: str = "", output: str = "", **request: str
+    ) -> None:
+        super().__init__(schedule=schedule, conf=conf, output=output, **request)
         self.mode = mode
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        return f"{__name__}.GateTrigger", {"schedule": self.schedule, "mode": self.mode} | self._request_fields()
+        return f"{__name__}.GateTrigger", {"mode": self.mode} | self._shared_fields()
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         try:
@@ -301,6 +321,9 @@ class GateTrigger(_RunTrigger):
             yield TaskSkippedEvent()
             return
         if of is not None and of.fire > now():
+            if (refusal := await self._refusal()) is not None:
+                yield refusal
+                return
             self.log.info("%s fires at %s", self.mode, iso(of.fire))
             while (left := of.fire - now()) > 0:
                 await asyncio.sleep(min(left, 60))  # in steps: clocks are set while triggers sleep

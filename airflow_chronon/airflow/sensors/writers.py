@@ -16,7 +16,7 @@ from typing import TypeVar
 from airflow.sdk.execution_time.comms import GetDRCount, GetTaskStates
 from airflow.utils.state import DagRunState
 
-from airflow_chronon.airflow.sensors.supervisor import Supervisor, supervisor_of_process
+from airflow_chronon.airflow.sensors.supervisor import Supervisor
 from airflow_chronon.airflow_api.coverage import LAST_TASK
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.waits.dependencies import Wait
@@ -29,6 +29,7 @@ from airflow_chronon.core.waits.outlook import (
     best,
     forecast,
     former_run_ids,
+    replays_by_key,
     runs_to_ask,
 )
 from airflow_chronon.core.waits.poll import Observation, missing_starts
@@ -43,6 +44,7 @@ _LAST_RUNS = (50, 1_000, 10_000)
 #: The same for one before a partition: three days of minutes, half a year of hours.
 _OLDER_RUNS = (200, 1_000, 5_000)
 _FORMER_RUNS = 2_000  #: partitions back, of each of which a run of another cron may have been the run (H20)
+_LISTED_RUNS = 5_000  #: of a DAG with more runs it is not told which replays failed: all runs are listed at once
 _UNFINISHED_RUNS = 500  #: among so many of the last runs are those scheduled ones that are unfinished
 
 
@@ -52,7 +54,7 @@ class TableOutlook:
     Airflow that does not answer is no reason to end a wait: it goes on as if nothing were known.
     """
 
-    def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor | None = None) -> None:
+    def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor) -> None:
         self._histories = WriterHistories(writers, supervisor)
         self._missing: frozenset[Instant] = frozenset()  #: in the poll before
         self._needed: frozenset[Instant] = frozenset()  #: by the waits of the poll before
@@ -105,15 +107,11 @@ class TableOutlook:
 class WriterHistories:
     """What is known of the writers of one table between two polls; what cannot change any more is asked once."""
 
-    def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor | None = None) -> None:
-        self.writers, self._given = tuple(writers), supervisor
+    def __init__(self, writers: Iterable[TableWriter], supervisor: Supervisor) -> None:
+        self.writers, self._supervisor = tuple(writers), supervisor
         self._newest_known: dict[str, dict[str, Instant]] = {}  #: by writer, its run id and where it ends
         self._none_before: dict[str, Instant] = {}  #: no scheduled run of the DAG ends before it
-
-    @property
-    def _supervisor(self) -> Supervisor:
-        """The one that is given, else that of the process: there is one in a triggerer."""
-        return supervisor_of_process() if self._given is None else self._given
+        self._replays: dict[str, tuple[int, dict[str, RunEnd]]] = {}  #: by DAG, for so many failed runs
 
     async def read(self, starts: frozenset[Instant], *, now: Instant) -> dict[str, WriterHistory]:
         """The history of each writer, by DAG id and mode, as far as it decides about these partitions.
@@ -126,19 +124,56 @@ class WriterHistories:
         self, histories: Mapping[str, WriterHistory], missing: Iterable[Instant], *, now: Instant
     ) -> dict[Instant, Forecast]:
         """What will become of the partitions that were asked about and are not there."""
-        found: dict[Instant, Forecast] = {}
-        for start in sorted(missing):
-            found[start] = best([forecast(writer, start, histories[_key(writer)], now=now) for writer in self.writers])
-        never = [start for start, each in found.items() if each.outlook is Outlook.NEVER]
-        if never:  # by every writer
-            told = [
-                (writer, replace(histories[_key(writer)], first_start=await self._first_start(writer, never)))
-                for writer in self.writers
-            ]
-            found |= {
-                start: best([forecast(writer, start, history, now=now) for writer, history in told]) for start in never
+        told = dict(histories)
+
+        def forecasts_of(starts: Iterable[Instant]) -> dict[Instant, Forecast]:
+            return {
+                start: best([forecast(writer, start, told[_key(writer)], now=now) for writer in self.writers])
+                for start in starts
             }
+
+        found = forecasts_of(sorted(missing))
+        # what is rare, and costs more: only of those that it may decide about
+        if gone := [start for start, each in found.items() if each.outlook is Outlook.GONE]:
+            for writer in self.writers:
+                told[_key(writer)] = await self._with_former(writer, told[_key(writer)], gone)
+            found |= forecasts_of(gone)
+        if hopeless := [start for start, each in found.items() if each.outlook.is_hopeless]:  # by every writer
+            for writer in self.writers:
+                told[_key(writer)] = replace(told[_key(writer)], replays=await self._replayed(writer))
+            found |= forecasts_of(hopeless)
+        if never := [start for start, each in found.items() if each.outlook is Outlook.NEVER]:
+            for writer in self.writers:
+                told[_key(writer)] = replace(told[_key(writer)], first_start=await self._first_start(writer, never))
+            found |= forecasts_of(never)
         return found
+
+    async def _with_former(self, writer: TableWriter, history: WriterHistory, gone: list[Instant]) -> WriterHistory:
+        """The history with the runs of another cron within those that landed without these partitions (H20)."""
+        if not writer.is_known or history.newest_end is None:
+            return history
+        runs, _ = await asyncio.to_thread(runs_to_ask, writer, frozenset(gone), history.newest_end)
+        landed = [run for run_id, run in runs.items() if history.ends.get(run_id) is RunEnd.LANDED]
+        former = await asyncio.to_thread(former_run_ids, writer, landed, most=MOST_PARTITIONS)
+        ends = await self._ends(writer.dag_id, list(former))
+        return replace(history, former={**history.former, **{former[run_id]: end for run_id, end in ends.items()}})
+
+    async def _replayed(self, writer: TableWriter) -> Mapping[str, RunEnd]:
+        """How the replays of each partition ended, where there are any that failed.
+
+        Their ids cannot be named, so all runs of the DAG are listed, again only when another one has failed.
+        """
+        if not writer.is_known:
+            return {}
+        failed = await self._count(writer, states=[DagRunState.FAILED.value])
+        if not failed:
+            return {}
+        known = self._replays.get(writer.dag_id)
+        if known is None or known[0] != failed:
+            is_listed = await self._count(writer) <= _LISTED_RUNS
+            ends = await self._ends_of(writer.dag_id, None) if is_listed else {}
+            known = self._replays[writer.dag_id] = failed, replays_by_key(ends)
+        return known[1]
 
     async def _history(self, writer: TableWriter, starts: frozenset[Instant], now: Instant) -> WriterHistory:
         if not writer.is_known:
@@ -157,7 +192,7 @@ class WriterHistories:
     async def _newest(self, writer: TableWriter, now: Instant) -> Instant | None:
         """Where the newest scheduled run ends; None when there is none among the last ones that the schedule may have made."""
         known = self._newest_known.get(_key(writer), {})
-        if not known and not (await self._supervisor.asend(GetDRCount(dag_id=writer.dag_id))).count:
+        if not known and not await self._count(writer):
             return None
         async for run_ids in _batches(writer, now + 1, _LAST_RUNS):
             run_ids |= known
@@ -175,20 +210,30 @@ class WriterHistories:
         longest = max(map(len, run_ids), default=1)
         at_once = _CHARACTERS // longest
         for at in range(0, len(run_ids), at_once):
-            message = GetTaskStates(dag_id=dag_id, task_ids=[LAST_TASK], run_ids=run_ids[at : at + at_once])
-            states = (await self._supervisor.asend(message)).task_states
-            found |= {run_id: _end_of(tasks.get(LAST_TASK)) for run_id, tasks in states.items()}
+            found |= await self._ends_of(dag_id, run_ids[at : at + at_once])
         return found
+
+    async def _ends_of(self, dag_id: str, run_ids: list[str] | None) -> dict[str, RunEnd]:
+        """The same in one question; without ids of all runs of the DAG."""
+        message = GetTaskStates(dag_id=dag_id, task_ids=[LAST_TASK], run_ids=run_ids)
+        states = (await self._supervisor.asend(message)).task_states
+        return {run_id: _end_of(tasks.get(LAST_TASK)) for run_id, tasks in states.items()}
+
+    async def _count(
+        self, writer: TableWriter, *, states: list[str] | None = None, run_ids: list[str] | None = None
+    ) -> int:
+        """How many runs of its DAG there are."""
+        message = GetDRCount(dag_id=writer.dag_id, states=states, run_ids=run_ids)
+        return int((await self._supervisor.asend(message)).count)
 
     async def _is_replaying(self, writer: TableWriter, newest: Instant) -> bool:
         """Whether more runs are unfinished than scheduled ones are."""
         states = [state.value for state in (DagRunState.QUEUED, DagRunState.RUNNING)]
-        everything = await self._supervisor.asend(GetDRCount(dag_id=writer.dag_id, states=states))
-        if not everything.count:
+        unfinished = await self._count(writer, states=states)
+        if not unfinished:
             return False
         async for run_ids in _batches(writer, newest + 1, (_UNFINISHED_RUNS,)):
-            message = GetDRCount(dag_id=writer.dag_id, states=states, run_ids=list(run_ids))
-            return bool(everything.count > (await self._supervisor.asend(message)).count)
+            return unfinished > await self._count(writer, states=states, run_ids=list(run_ids))
         return True
 
     async def _first_start(self, writer: TableWriter, never: list[Instant]) -> Instant:

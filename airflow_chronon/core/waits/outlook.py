@@ -113,6 +113,9 @@ class WriterHistory:
         default_factory=dict
     )  #: by run id, of the runs that were asked about and are there
     former: Mapping[Instant, RunEnd] = field(default_factory=dict)  #: by where they end, of runs of another cron (H20)
+    replays: Mapping[str, RunEnd] = field(
+        default_factory=dict
+    )  #: by key as in a run id, how replays and runs by hand ended
     is_replaying: bool = False  #: whether runs are unfinished that are not scheduled ones: they may write anything
     first_start: Instant | None = None  #: no scheduled run's partitions start before this instant, as far as was asked
 
@@ -143,6 +146,21 @@ def runs_to_ask(writer: TableWriter, starts: Iterable[Instant], newest_end: Inst
         if run is not None and run.end <= newest_end:
             found[writer.run_id(run)] = run
     return found, is_outside
+
+
+def replays_by_key(ends: Mapping[str, RunEnd]) -> dict[str, RunEnd]:
+    """How the replays and runs by hand of each partition ended, by its key as in a run id; ``ends`` are all runs by id.
+
+    Their ids do not tell which of several is the newest: one that failed counts, then one that landed.
+    """
+    found: dict[str, RunEnd] = {}
+    for run_id, end in ends.items():
+        if run_id.startswith(SCHEDULED) or end not in (RunEnd.FAILED, RunEnd.LANDED):
+            continue
+        key = run_id.partition("__")[2].rpartition("__")[0]
+        if key and found.get(key) is not RunEnd.FAILED:
+            found[key] = end
+    return found
 
 
 def former_run_ids(writer: TableWriter, runs: Iterable[Run], *, most: int) -> dict[str, Instant]:
@@ -176,6 +194,8 @@ def forecast(writer: TableWriter, start: Instant, history: WriterHistory, *, now
     end = None if run is None or _is_cut_off(schedule, start, run) else _end_of(writer, start, run, history)
     if history.is_replaying and end in (None, RunEnd.SKIPPED):
         return replace(found, note=f"{writer.dag_id} is being replayed")
+    if end in (None, RunEnd.SKIPPED):
+        end = history.replays.get(in_run_id(key), end)
     if end is not None:
         return replace(found, outlook=_OUTLOOKS[end])
     if run is not None and _is_to_come(schedule, run, history.newest_end, now):
@@ -203,13 +223,16 @@ def _end_of(writer: TableWriter, start: Instant, run: Run, history: WriterHistor
     """How the run stands that was to write the partition; None when none is known.
 
     Where today's cron made none, it is the first one of another cron that ended after the partition's start, unless that
-    landed: then it began after it, perhaps.
+    landed: then it began after it, perhaps. Where there is one that landed, it may be another cron's too, and an earlier
+    one was to write the partition.
     """
     found = history.ends.get(writer.run_id(run))
-    if found is None and (after := [end for end in history.former if start < end < _end_of_next(writer, run)]):
-        former = history.former[min(after)]
-        return None if former is RunEnd.LANDED else former
-    return found
+    if found not in (None, RunEnd.LANDED):
+        return found
+    until = _end_of_next(writer, run) if found is None else run.end
+    after = [end for end in history.former if start < end < until]
+    former = history.former[min(after)] if after else None
+    return found if former in (None, RunEnd.LANDED) else former
 
 
 def _end_of_next(writer: TableWriter, run: Run) -> Instant:

@@ -65,6 +65,18 @@ class TestEveryConf:
                 if is_sensor:
                     assert task.retries == 0
 
+    def test_waits_and_gates_know_what_their_run_writes(self, dags):
+        # C22: they fail before they wait where the table is on another grid
+        def told(dag_id: str) -> set[tuple[str, str]]:
+            tasks = [task for task in dags[dag_id].tasks if task.task_id.startswith(("wait.", "gate."))]
+            kwargs = [task.start_trigger_args.trigger_kwargs for task in tasks]
+            return {(each["conf"], each["output"]) for each in kwargs}
+
+        conf = "staging_query/checkout.orders.daily_default__1"
+        assert told("staging_query.checkout.orders.daily_default__1") == {
+            (conf, "checkout_features.checkout_orders_daily_default__1")
+        }
+
     def test_limits_its_work_and_keeps_the_dag_wide(self, dags):
         # H12: a due fire waits for a slot; a narrow DAG would lose fires
         for dag in dags.values():

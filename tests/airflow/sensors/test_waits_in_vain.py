@@ -110,7 +110,7 @@ async def still_waits(trigger: PartitionTrigger, supervisor: FakeSupervisor) -> 
     """Whether a wait goes on over more polls than it takes to give up."""
     waiting = asyncio.create_task(outcome(trigger))
     seen = len(supervisor.asked)
-    while len(supervisor.asked) < seen + 16 and not waiting.done():
+    while len(supervisor.asked) < seen + 30 and not waiting.done():
         await asyncio.sleep(0.01)
     is_done = waiting.done()
     waiting.cancel()
@@ -255,6 +255,30 @@ def test_where_airflow_does_not_answer_it_waits_as_before(
     land(warehouse, 11)
     assert finish(still_waits(wait(), broken))
     assert caplog.text.count("the supervisor is gone") == 1
+
+
+def test_a_supervisor_that_never_answers_holds_no_wait(
+    wait: Build, warehouse: Path, monkeypatch: pytest.MonkeyPatch, caplog
+) -> None:
+    class Silent(FakeSupervisor):
+        async def asend(self, msg: Any) -> Any:
+            self.asked.append(msg)
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("airflow_chronon.airflow.sensors.supervisor.ANSWERS_WITHIN", 0.02)
+    silent = Silent()
+    monkeypatch.setattr("airflow.sdk.execution_time.task_runner.SUPERVISOR_COMMS", silent, raising=False)
+    land(warehouse, 11)
+
+    async def story() -> TriggerEvent:
+        waiting = asyncio.create_task(outcome(wait()))
+        while "has not been answered" not in caplog.text:
+            await asyncio.sleep(0.01)
+        land(warehouse, 9, 10)
+        return await waiting
+
+    assert type(finish(story())) is TaskSuccessEvent
+    assert len(silent.asked) == 1  # it is not asked again while it owes an answer
 
 
 def test_a_table_that_no_conf_writes_is_asked_of_nobody(

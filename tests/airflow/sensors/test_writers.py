@@ -119,9 +119,8 @@ def test_few_questions_are_asked_and_the_beginning_only_once() -> None:
             await histories.forecasts(await histories.read(starts, now=NOW), starts, now=NOW)
 
     asyncio.run(poll_twice())
-    assert (
-        len(supervisor.asked) <= 16
-    )  # twice what is newest, how runs stand and what is unfinished; what is older, once
+    # twice what is newest, how runs stand, what is unfinished and what has failed; what is older, once
+    assert len(supervisor.asked) <= 18
 
 
 def test_a_replay_may_write_what_no_scheduled_run_does() -> None:  # of a schedule that covers the newest partition only
@@ -138,6 +137,49 @@ def test_a_replay_may_write_what_no_scheduled_run_does() -> None:  # of a schedu
     assert asyncio.run(ask(3)) == [Outlook.TO_COME]
     runs.pop()
     assert asyncio.run(ask(3)) == [Outlook.NEVER]
+
+
+def replayed(number: int, last_task: str, state: str = "failed", suffix: str = "12ab34cd") -> FakeRun:
+    """A replay of an hour that has ended."""
+    return FakeRun(f"backfill__{HOURLY.label(hour(number))}__{suffix}", None, state, last_task)
+
+
+class TestReplaysOfPartitionsThatWereNeverScheduled:
+    """Their runs have a random part in their ids: they are found among all runs of the DAG."""
+
+    def test_one_that_failed_is_waited_for(self) -> None:
+        runs = [scheduled(9), replayed(3, "upstream_failed"), replayed(4, "success", "success")]
+        assert outlooks(FakeSupervisor(runs), [3, 4, 5]) == ["failed", "gone", "never"]
+
+    def test_among_several_one_that_failed_counts(self) -> None:
+        runs = [scheduled(9), replayed(3, "failed"), replayed(3, "success", "success", "00ff00ff")]
+        assert outlooks(FakeSupervisor(runs), [3]) == ["failed"]
+
+    def test_the_failed_replay_of_a_run_that_was_passed_over(self) -> None:
+        runs = [scheduled(3, "skipped"), scheduled(9), replayed(3, "failed")]
+        assert outlooks(FakeSupervisor(runs), [3]) == ["failed"]
+
+    def test_all_runs_are_listed_only_when_another_one_has_failed(self) -> None:
+        supervisor = FakeSupervisor([scheduled(9), replayed(3, "failed")])
+
+        async def listings(histories: WriterHistories) -> int:
+            starts = frozenset((hour(3), hour(4)))
+            await histories.forecasts(await histories.read(starts, now=NOW), starts, now=NOW)
+            return sum(
+                getattr(each, "run_ids", None) is None and hasattr(each, "task_ids") for each in supervisor.asked
+            )
+
+        async def story() -> list[int]:
+            histories = WriterHistories([TableWriter(DAG, Mode.BACKFILL, HOURLY)], supervisor)
+            found = [await listings(histories), await listings(histories)]
+            supervisor.runs.append(replayed(4, "failed"))
+            return [*found, await listings(histories)]
+
+        assert asyncio.run(story()) == [1, 1, 2]
+
+    def test_of_a_dag_with_very_many_runs_it_is_not_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(writers, "_LISTED_RUNS", 1)
+        assert outlooks(FakeSupervisor([scheduled(9), replayed(3, "failed")]), [3]) == ["never"]
 
 
 class TestPolls:
@@ -209,6 +251,13 @@ class TestAChangedCron:
         runs = [("2026-06-01-05-00", "success"), ("2026-06-03-05-00", "failed"), ("2026-06-03-11-00", "success")]
         supervisor = FakeSupervisor([FakeRun(f"scheduled__{key}", None, last_task=last) for key, last in runs])
         assert self.outlooks(supervisor, "2026-06-02T08:00:00Z") == [("failed", False)]
+
+    def test_a_failed_one_within_one_that_landed_and_only_looks_like_todays(self) -> None:
+        # the old cron's run of the hours from six to noon has the id that today's daily run has
+        runs = [("2026-06-02-05-00", "success"), ("2026-06-03-05-00", "failed"), ("2026-06-03-11-00", "success")]
+        supervisor = FakeSupervisor([FakeRun(f"scheduled__{key}", None, last_task=last) for key, last in runs])
+        assert self.outlooks(supervisor, "2026-06-03T02:00:00Z") == [("failed", False)]
+        assert self.outlooks(supervisor, "2026-06-03T08:00:00Z") == [("gone", False)]
 
     def test_what_lies_between_runs_of_both_is_a_hole_and_no_beginning(self) -> None:
         keys = ("2026-06-02-05-00", "2026-06-05-11-00", "2026-06-06-11-00")

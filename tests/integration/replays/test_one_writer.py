@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.confs import staging_query
+from tests.support.confs import dependency, staging_query
 from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.replay_lab import Lab, unscheduled
 
@@ -89,6 +89,15 @@ def test_another_grid_under_the_same_version_never_writes_and_deleting_does_not_
         log = lab.log_of(run)
         assert f"{table} was begun on the grid 1h, and the conf is now on 3h" in log
         assert "bump its version" in log.lower()
+    late = "vendor.never_lands"
+    lab.deploy(unscheduled(name, "3h", dependencies=[dependency(late, interval="3h")]))
+    tasks = lambda: lab.airflow.api.request("GET", f"/dags/{dag_id}/tasks")["tasks"]  # noqa: E731
+    waits = lambda: f"wait.{late}" in {task["task_id"] for task in tasks()}  # noqa: E731
+    wait_until(waits, timeout=60, why="it reads a table that is not there")
+    run = lab.ended(lab.airflow.api.trigger(dag_id, partition_key="2026-06-01-03-00"))
+    assert run.state == "failed"  # at once, and not after ten minutes of waiting
+    assert f"{table} was begun on the grid 1h" in lab.log_of(run, f"wait.{late}")
+    assert lab.task_state(run) == "upstream_failed"
     assert len(lab.told(table)) == 2
     lab.deploy(unscheduled(name, "1h"))
     again = wait_until(
