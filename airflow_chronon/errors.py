@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+LONGEST = 2_000  #: characters of a part of a fault: whoever types a book gets no book back
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -18,6 +20,10 @@ class Fault:
     message: str  #: what is wrong, the value included
     remedy: str = ""  #: what to do about it
 
+    def __post_init__(self) -> None:
+        for name in ("field", "message", "remedy"):
+            object.__setattr__(self, name, _shortened(getattr(self, name)))
+
     def __str__(self) -> str:
         where = f"{self.field}: " if self.field else ""
         remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
@@ -27,6 +33,14 @@ class Fault:
     def under(self, prefix: str) -> Fault:
         """The same fault with its field placed below ``prefix``."""
         return replace(self, field=f"{prefix}.{self.field}" if self.field else prefix)
+
+
+def _shortened(text: str) -> str:
+    """The text, a long one without its middle: what is quoted stands there, and what is wrong with it around it."""
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]} … {len(text) - 2 * half:,} more characters … {text[-half:]}"
 
 
 class ChrononError(Exception):

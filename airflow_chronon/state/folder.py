@@ -62,6 +62,9 @@ class StateFolder:
         damaged: dict[str, Fault] = {}
         for path, data in self.files.read_many(asked).items():
             dag_id = asked[path]
+            if data is None:
+                damaged[dag_id] = self._damage(path, "it is a folder")
+                continue
             try:
                 found[dag_id] = self._parsed(path, data, lambda raw, of=dag_id: _record(raw, of))  # type: ignore[misc]
             except StateError as error:
@@ -76,10 +79,7 @@ class StateFolder:
 
     def set_aside(self, dag_id: str) -> None:
         """Move a damaged record to where it holds up nothing."""
-        data = self.files.read(self._path(dag_id))
-        if data is not None:
-            self.files.write(f"{self.prefix}damaged/{dag_id}.json", data)
-            self.remove_record(dag_id)
+        self.files.move(self._path(dag_id), f"{self.prefix}damaged/{dag_id}.json")
 
     # settings
 
@@ -128,9 +128,12 @@ class StateFolder:
             OverflowError,
             ChrononError,
         ) as error:
-            problem = f"{self.files.place}/{path} is damaged: {error}"
-            remedy = "restore it from a backup, or let the next reconcile set it aside"
-            raise StateError(Fault("state", "[chronon] state_root", problem, remedy)) from error
+            raise StateError(self._damage(path, str(error))) from error
+
+    def _damage(self, path: str, how: str) -> Fault:
+        problem = f"{self.files.place}/{path} is damaged: {how}"
+        remedy = "restore it from a backup, or let the next reconcile set it aside"
+        return Fault("state", "[chronon] state_root", problem, remedy)
 
 
 def open_state(root: str, *, deployment: Deployment) -> StateFolder:

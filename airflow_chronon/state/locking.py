@@ -27,8 +27,8 @@ def only_reconcile(state: StateFolder) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / "lock").open("a")
-    except OSError as error:
-        problem = f"cannot write {folder}: {error.strerror}"
+    except (OSError, ValueError) as error:  # a name that no file system takes
+        problem = f"cannot write {str(folder)!r}: {getattr(error, 'strerror', None) or error}"
         raise StateError(Fault("state", "[chronon] state_root", problem, "check the rights there")) from error
     with file:
         try:

@@ -67,8 +67,8 @@ class Storage(Protocol):
     def read(self, path: str) -> bytes | None:
         """The whole file, or None when it is not there."""
 
-    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """The whole files by their paths, those that are there."""
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes | None]:
+        """The whole files by their paths, those that are there; None for a folder."""
 
     def open(self, path: str) -> BinaryIO:
         """Open a file for reading here and there. Raises FileNotFoundError when it is not there."""
@@ -78,6 +78,9 @@ class Storage(Protocol):
 
     def remove(self, path: str) -> None:
         """Remove a file; nothing happens when it is not there."""
+
+    def move(self, path: str, to: str) -> None:
+        """Move what stands under a path, a folder too, in place of an older file; nothing happens when nothing does."""
 
     def walk(self, folder: str, *, skip: Skip) -> Iterator[str] | None:
         """The path of every file below a folder, relative to it, as they are found; None when it is not there.
@@ -140,8 +143,16 @@ class LocalStorage(_WithErrors):
             return place.read_bytes()
         return None
 
-    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
-        return {path: data for path in paths if (data := self.read(path)) is not None}
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes | None]:
+        found: dict[str, bytes | None] = {}
+        for path in paths:
+            place = self.root / path
+            with suppress(FileNotFoundError), self._guarded("read", place):
+                try:
+                    found[path] = place.read_bytes()
+                except IsADirectoryError:
+                    found[path] = None
+        return found
 
     def open(self, path: str) -> BinaryIO:
         place = self.root / path
@@ -163,6 +174,14 @@ class LocalStorage(_WithErrors):
                 place.unlink()
             except FileNotFoundError:
                 return
+            flush(place.parent)
+
+    def move(self, path: str, to: str) -> None:
+        place, target = self.root / path, self.root / to
+        with suppress(FileNotFoundError), self._guarded("move", place):
+            make_folder(target.parent)
+            os.replace(place, target)
+            flush(target.parent)
             flush(place.parent)
 
     def walk(self, folder: str, *, skip: Skip) -> Iterator[str] | None:
@@ -240,7 +259,9 @@ class RemoteStorage(_WithErrors):
             return cast("bytes", self.filesystem.cat_file(place))
         return None
 
-    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+    def read_many(
+        self, paths: Iterable[str]
+    ) -> dict[str, bytes | None]:  # there are no folders, only names with slashes
         asked = list(paths)
         with ThreadPoolExecutor(_READERS) as pool:
             found = zip(asked, pool.map(self.read, asked), strict=True)
@@ -263,6 +284,12 @@ class RemoteStorage(_WithErrors):
         place = f"{self.root}/{path}"
         with suppress(FileNotFoundError), self._guarded("remove", place):
             self.filesystem.rm_file(place)
+
+    def move(self, path: str, to: str) -> None:
+        data = self.read(path)
+        if data is not None:
+            self.write(to, data)
+            self.remove(path)
 
     def walk(self, folder: str, *, skip: Skip) -> Iterator[str] | None:
         found = self._find(folder, skip)

@@ -79,3 +79,12 @@ def test_many_files_are_read_by_their_paths_and_those_that_are_not_there_left_ou
     files.write("c.json", b"two")
     assert files.read_many(["a/b.json", "a/none.json", "c.json"]) == {"a/b.json": b"one", "c.json": b"two"}
     assert files.read_many([]) == {}
+
+
+def test_what_is_moved_is_there_and_here_no_more(files: Storage) -> None:
+    files.write("a/b.json", b"new")
+    files.write("c/b.json", b"old")
+    files.move("a/b.json", "c/b.json")
+    assert (files.read("a/b.json"), files.read("c/b.json")) == (None, b"new")
+    files.move("a/nobody.json", "c/b.json")
+    assert files.read("c/b.json") == b"new"

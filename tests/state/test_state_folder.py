@@ -200,3 +200,26 @@ def test_the_file_of_a_gone_conf_ends_like_its_path_in_the_tree(tmp_path_factory
     assert path.endswith(plan.conf.file)
     with open(path, encoding="utf-8") as file:
         assert json.load(file) == plan.conf.raw
+
+
+def test_a_folder_in_the_place_of_a_record_is_damage_of_that_record_alone(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:  # S9
+    root = tmp_path_factory.mktemp("state")
+    state = open_state(str(root), deployment=Deployment("main", "b"))
+    other = record_of()
+    state.write_record(other)
+    folder = root / "b" / "main" / "records" / "x.json"
+    (folder / "kept").mkdir(parents=True)
+    records = state.read_records()
+    assert records.found == {other.dag_id: other}
+    assert records.damaged["x"].message.endswith("records/x.json is damaged: it is a folder")
+    state.set_aside("x")
+    assert state.read_records().damaged == {}
+    assert (root / "b" / "main" / "damaged" / "x.json" / "kept").is_dir()
+
+
+def test_a_state_root_that_no_file_system_takes_is_one_sentence() -> None:
+    state = open_state("/tmp/a\0b", deployment=Deployment("main", "b"))
+    with pytest.raises(StateError, match=r"state_root: cannot write '/tmp/a\\x00b/b/main'"), only_reconcile(state):
+        pytest.fail("it is held")

@@ -94,7 +94,7 @@ class MemoryStorage:
     def read(self, path: str) -> bytes | None:
         return self.contents.get(path)
 
-    def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes | None]:
         return {path: self.contents[path] for path in paths if path in self.contents}
 
     def write(self, path: str, data: bytes) -> None:
@@ -104,6 +104,11 @@ class MemoryStorage:
     def remove(self, path: str) -> None:
         self.before(f"remove {path}")
         self.contents.pop(path, None)
+
+    def move(self, path: str, to: str) -> None:
+        if (data := self.read(path)) is not None:
+            self.write(to, data)
+            self.remove(path)
 
 
 @dataclass

@@ -63,6 +63,8 @@ _BY_WEEK = re.compile(r"([0-9]|[A-Z]{3})(?:#([0-9]+)|L)")  #: weekday: the n-th 
 @lru_cache(maxsize=4096)
 def read_cron(text: str) -> Cron:
     """Read the cron of a job. Raises :class:`IllegalCron`, by rule H1, for what cannot be read or converted exactly."""
+    if not text.isascii():  # some letters of other scripts become ASCII ones when their case is changed
+        raise _illegal(text, "it holds other characters than those of a cron")
     fields = text.split()
     lowered = " ".join(fields).lower()
     if lowered in SHORTHANDS:

@@ -40,36 +40,32 @@ class Reference:
     @classmethod
     def of_query(cls, table: str, query: Query, *, where: str, owner: MetaData) -> Reference:
         """The reference of an events, entities, join or bootstrap query."""
-        return cls(
-            table,
-            where,
-            owner,
-            column=query.partition_column,
-            format=query.partition_format,
-            interval=seconds(query.partition_interval),
-            offset=seconds(query.partition_offset),
+        return replace(
+            cls._declared(table, query, where=where, owner=owner),
             lag=seconds(query.partition_lag) or 0,
-            is_time_partitioned=query.time_partitioned,
             sub=query.sub_partitions_to_wait_for or (),
             start_cut_off=query.start_partition,
             end_cut_off=query.end_partition,
-            expression=query.trigger_expr,
         )
 
     @classmethod
     def of_table_info(cls, table: str, info: TableInfo, *, where: str, owner: MetaData) -> Reference:
         """The reference of a staging query's dependency or of a model transform's output."""
+        return replace(cls._declared(table, info, where=where, owner=owner), is_cumulative=info.is_cumulative)
+
+    @classmethod
+    def _declared(cls, table: str, by: Query | TableInfo, *, where: str, owner: MetaData) -> Reference:
+        """What a query and a table info say alike of a table."""
         return cls(
             table,
             where,
             owner,
-            column=info.partition_column,
-            format=info.partition_format,
-            interval=seconds(info.partition_interval),
-            offset=seconds(info.partition_offset),
-            is_time_partitioned=info.time_partitioned,
-            is_cumulative=info.is_cumulative,
-            expression=info.trigger_expr,
+            column=by.partition_column,
+            format=by.partition_format,
+            interval=seconds(by.partition_interval),
+            offset=seconds(by.partition_offset),
+            is_time_partitioned=by.time_partitioned,
+            expression=by.trigger_expr,
         )
 
     @property

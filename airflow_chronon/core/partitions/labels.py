@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from functools import lru_cache
 from typing import NewType
 from urllib.parse import quote, unquote
@@ -110,7 +110,7 @@ class PartitionFormat:
     def encode(self, instant: Instant) -> str:
         """Write an instant. Raises :class:`IllegalLabel` for a year outside 2000 to 2099 under ``yy``."""
         at = to_datetime(instant)
-        if self._two_digit_year and not 2000 <= at.year <= 2099:
+        if at.year not in self.years:
             raise IllegalLabel(
                 Fault(
                     "C7", "partition_key", f"the year {at.year} has no two-digit form in {self.pattern!r}", "use yyyy"
@@ -125,6 +125,11 @@ class PartitionFormat:
             minute=at.minute,
             second=at.second,
         )
+
+    @property
+    def years(self) -> range:
+        """The years that it can write."""
+        return range(2000, 2100) if self._two_digit_year else range(MINYEAR, MAXYEAR + 1)
 
     @property
     def earliest(self) -> Instant:

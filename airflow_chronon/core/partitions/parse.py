@@ -14,6 +14,7 @@ from airflow_chronon.core.calendar.instants import (
     from_datetime,
     iso,
     parse_instant,
+    to_datetime,
 )
 from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionSpec
 from airflow_chronon.errors import ChrononError, Fault
@@ -144,6 +145,10 @@ def _read(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
     instant, is_day = _spelled(text, spec, field)
     if instant not in SCHEDULABLE:
         raise _refused(field, f"{text!r} is not within the years 1970 to 2199", _REMEDY)
+    if to_datetime(instant).year not in spec.format.years:
+        years = f"{spec.format.years[0]} to {spec.format.years[-1]}"
+        problem = f"{text!r} is not within the years {years}, which are all that {spec.format.pattern!r} can write"
+        raise _refused(field, problem, "choose another date, or a format with yyyy")
     return instant, is_day
 
 

@@ -49,8 +49,8 @@ def explain_plan(plan: Plan) -> tuple[str, ...]:
 
 
 def format_action(action: Action) -> str:
-    """One action as one line."""
-    return " ".join(line.strip() for line in _lines(action)) or f"keep {getattr(action, 'dag_id', '')}"
+    """One action as one line; a conf that is kept is none."""
+    return " ".join(line.strip() for line in _lines(action))
 
 
 def plan_json(plan: Plan) -> list[dict[str, Any]]:

@@ -149,9 +149,10 @@ def settings_of_manifest(manifest: DeployedManifest, settings: Settings) -> Conf
         else:
             custom = json.loads(manifest.document.get("metaData", {}).get("customJson") or "{}")
             own = read_conf_settings(custom["airflow"], conf=manifest.key) if "airflow" in custom else None
-    except (ValueError, TypeError, Rejected):
+    except (ValueError, TypeError, AttributeError, RecursionError, Rejected):
         pass  # it was good when it was deployed; a newer version may read it otherwise
-    return settings.for_conf(manifest.key, tuple(manifest.content["tags"]), own)
+    tags = manifest.content.get("tags")
+    return settings.for_conf(manifest.key, tuple(tags) if isinstance(tags, list | tuple) else (), own)
 
 
 def family_of(conf: Conf) -> str:

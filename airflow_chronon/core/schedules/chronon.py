@@ -52,8 +52,11 @@ def normalised(text: str | None) -> str | None:
 def parse_schedule(text: str | None) -> CronSchedule | None:
     """Read a schedule text; None means off. Raises :class:`IllegalSchedule` or ``IllegalCron`` (C1, C2)."""
     plain = normalised(text)
-    if plain is None:
+    if plain is None or text is None:
         return None
+    if not text.isascii():  # some letters of other scripts become ASCII ones when their case is changed
+        problem = f"schedule {text!r}: it holds other characters than those of a cron"
+        raise IllegalSchedule(Fault("C1", "", problem, "use @daily, @never or five cron fields"))
     if plain == "@daily":
         plain = "0 0 * * *"
     if plain.startswith("@"):
@@ -62,7 +65,7 @@ def parse_schedule(text: str | None) -> CronSchedule | None:
         )
     cron = Cron(plain)
     if len(cron.times) == 1:
-        return CronSchedule(cron, None, text or "")
+        return CronSchedule(cron, None, text)
     if not cron.every_day:
         problem = f"schedule {text!r} fires {len(cron.times)} times a day but not every day"
         raise IllegalSchedule(Fault("C2", "", problem, "put * in the day-of-month, month and weekday fields"))
@@ -72,7 +75,7 @@ def parse_schedule(text: str | None) -> CronSchedule | None:
         shown = ", ".join(duration_text(gap) for gap in sorted(gaps))
         problem = f"schedule {text!r} leaves gaps of {shown} between its fires, midnight included"
         raise IllegalSchedule(Fault("C2", "", problem, "choose an interval that divides the day evenly"))
-    return CronSchedule(cron, gaps.pop(), text or "")
+    return CronSchedule(cron, gaps.pop(), text)
 
 
 def check_over_grid(schedule: CronSchedule, grid: PartitionGrid, *, written_by_compiler: bool = False) -> Fault | None:

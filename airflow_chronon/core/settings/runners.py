@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section
 from airflow_chronon.core.settings.values import (
+    MAX_INTEGER,
     Text,
     is_filled_text,
     is_number,
@@ -89,8 +90,12 @@ _Argv = Annotated[
 _Folder = Annotated[str, judged(lambda value: isinstance(value, str), "is not a folder", "give a path")]
 _Seconds = Annotated[
     float,
-    judged(lambda value: is_number(value) and value >= 0, "is not a number of seconds", "give a number from 0"),
-    WithJsonSchema({"type": "number", "minimum": 0}),
+    judged(
+        lambda value: is_number(value) and 0 <= value <= MAX_INTEGER,  # YAML knows .inf and .nan
+        "is not a number of seconds",
+        f"give a number from 0 to {MAX_INTEGER}",
+    ),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": MAX_INTEGER}),
 ]
 
 

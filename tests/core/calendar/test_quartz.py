@@ -72,6 +72,9 @@ class TestQuartz:
         ("text", "named"),
         [
             ("30 0 0 * * ?", "seconds '30'"),
+            ("0 0 0 ? * \u017fun", "other characters"),  # a long s, whose capital is an S
+            ("0 0 * * \u017fun", "other characters"),
+            ("0 0 4 1 o\u212at ?", "other characters"),  # the sign of kelvin, whose small letter is a k
             ("* 0 0 * * ?", "seconds '*'"),
             ("0,30 0 0 * * ?", "seconds '0,30'"),
             ("0/30 * * * * ?", "seconds '0/30'"),

@@ -257,6 +257,30 @@ class TestRangesAreReadInTime:  # C27
         assert read_range("2024-01-14-12", "2024-01-14", DAYS, now=self.NOW).window.start == at("2024-01-14")
 
 
+class TestYearsThatTheFormatCannotWrite:  # C7, C27
+    SHORT = spec_of(DAY, pattern="yyMMdd")
+
+    @pytest.mark.parametrize("text", ["2150-01-01", "1999-12-31", "2100/1/1"])
+    def test_are_refused_wherever_they_are_typed(self, text: str) -> None:
+        for read in (read_start, read_end):
+            with pytest.raises(IllegalPartition, match=r"is not within the years 2000 to 2099.*'yyMMdd'"):
+                read(text, self.SHORT)
+        for start, end in ((text, "2100-01-02"), ("2000-01-01", text)):
+            with pytest.raises(IllegalPartition, match="is not within the years 2000 to 2099"):
+                read_range(start, end, self.SHORT)
+
+    def test_the_last_day_that_it_can_write_is_fine(self) -> None:
+        found = read_range("2099-12-31", "2099-12-31", self.SHORT)
+        assert self.SHORT.labels(*_ends(found.window)) == ("991231",)
+
+
+def test_whoever_types_a_book_gets_no_book_back() -> None:  # C27
+    with pytest.raises(IllegalPartition) as refused:
+        read_range("x" * 100_000, "2024-01-15", HOURS)
+    assert len(str(refused.value)) < 3_000
+    assert "98,021 more characters" in str(refused.value) and "is not a partition (C27)" in str(refused.value)
+
+
 class TestOneKey:  # C27
     def test_only_the_canonical_label_is_taken(self) -> None:
         assert read_key("2024-01-15-04-00", THREE_AT_ONE) == at("2024-01-15 04:00")

@@ -43,7 +43,7 @@ def test_every_kind_of_action_has_words_and_json() -> None:
     kinds = {kind for each in get_args(actions.Action) for kind in (get_args(each) or (each,))}
     assert {type(action) for action in EVERY} == kinds
     for action in EVERY:
-        assert format_action(action)
+        assert bool(format_action(action)) is not isinstance(action, actions.Keep)  # of which there are thousands
     found = plan_json(actions.Plan(EVERY))
     assert [set(each) >= {"action"} for each in json.loads(json.dumps(found))] == [True] * len(EVERY)
 

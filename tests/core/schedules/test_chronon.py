@@ -21,6 +21,11 @@ class TestText:  # C1
         assert schedule is not None and schedule.interval is None
         assert schedule.first_at_or_after(1) == 86400
 
+    @pytest.mark.parametrize("text", ["0 0 * * \u017fun", "0 0 1 o\u212at *", "@dai\u017fly"])
+    def test_letters_of_other_scripts_are_refused(self, text: str) -> None:  # some are ASCII ones in the other case
+        with pytest.raises(ChrononError, match=r"other characters.*C1"):
+            parse_schedule(text)
+
     @pytest.mark.parametrize("text", ["@hourly", "@weekly", "@monthly", "@once", "@reboot", "@midnight", "@"])
     def test_every_other_alias_is_refused(self, text: str) -> None:
         with pytest.raises(ChrononError) as refused:

@@ -110,3 +110,9 @@ def test_an_override_of_another_kind_is_judged_without_the_defaults_keys():
 def test_what_may_be_a_secret_is_not_shown(text: str):
     (message,) = refused(text, SECRET="hush")
     assert "hush" not in message and "this value is not allowed" in message
+
+
+@pytest.mark.parametrize("value", [".inf", ".nan", "-1", "1e300"])
+def test_seconds_that_no_clock_counts_are_refused(value: str) -> None:
+    (message,) = refused(f"runner: {{kind: command, argv: [x], grace_seconds: {value}}}")
+    assert "is not a number of seconds" in message
