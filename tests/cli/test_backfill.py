@@ -271,3 +271,14 @@ def test_one_stranded_run_is_replaced_by_its_key(place: Place, command: Command,
         ("backfill", "failed"),
         ("manual", "queued"),
     ]
+
+
+def test_more_runs_than_one_replay_may_have_are_refused_with_the_first_piece(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:  # S7
+    answer = backfill(command, place, "--start-ds", "2018-01-01", "--end-ds", "2025-12-31")
+    assert answer.code == 2 and not answer.out and not created(airflow)
+    said = f"{CONF}: these are 70128 runs, and one replay has at most 50000 (S7). Replay them in pieces, first"
+    assert f"{said} airflow-chronon backfill {DAG} --start-ds 2018-01-01-00-00 --end-ds" in answer.err
+    piece = answer.err.strip().rstrip(".").partition("airflow-chronon backfill ")[2].split()
+    assert command("backfill", *piece, "--root", place.root, "--dry-run").code == 0

@@ -164,7 +164,7 @@ class TestPartitions:
         deploy(root, at("2026-06-01 02:30"), cron_expression="* * * * *")
         answer = command(name, ID, "--root", root, "--start-ds", "2016-01-01", "--end-ds", "2025-12-31")
         assert answer.code == 2 and not answer.out
-        assert "more than 500000 intervals (input). Give a shorter range." in answer.err
+        assert "more than 500000 intervals (S7). Give a shorter range." in answer.err
 
     def test_a_day_without_a_fire_says_when_the_next_interval_begins(self, command, root) -> None:
         deploy(root, at("2026-06-01 02:30"), cron_expression="0 9 * * 1-5")

@@ -44,7 +44,7 @@ def test_a_range_of_too_many_is_refused(
     monkeypatch.setattr("airflow_chronon.core.partitions.limits.MOST", 23)
     answer = command(name, CONF, "--root", place.root, "--start-ds", "2026-06-01")
     assert answer.code == 2 and not answer.out
-    assert "more than 23 partitions (input). Give a shorter range." in answer.err
+    assert "more than 23 partitions (S7). Give a shorter range." in answer.err
 
 
 def test_a_day_means_all_its_partitions_and_one_label_means_itself(place: Place, command: Command) -> None:  # C27

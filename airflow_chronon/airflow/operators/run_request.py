@@ -41,6 +41,7 @@ def request_of_context(context: Mapping[str, Any]) -> RunRequest:
         is_scheduled=str(getattr(dag_run.run_type, "value", dag_run.run_type)) == "scheduled",
         interval=_interval(from_datetime(start), from_datetime(end)) if start and end else None,
         asked_at=from_datetime(asked_at) if (asked_at := getattr(dag_run, "run_after", None)) else None,
+        dag_id=str(getattr(dag_run, "dag_id", "CONF")),
         **given_parameters(context["params"]),
     )
 

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Hashable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from airflow.triggers.base import (
@@ -28,6 +29,7 @@ from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.records.grid_contract import contract_fault
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
+from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnNever, OnTimeout
 from airflow_chronon.core.settings.variables import filled
@@ -39,6 +41,8 @@ from airflow_chronon.errors import ChrononError
 
 #: How long after the trigger's own deadline Airflow may end the wait itself, should no triggerer be up.
 BACKSTOP_SECONDS = 600
+#: Labels of a run that are written in the event loop: a few milliseconds' worth.
+MOST_IN_THE_LOOP = 2_000
 #: The key of an event that carries why a task fails.
 FAILURE = "failure"
 
@@ -72,11 +76,16 @@ class _RunTrigger(BaseTrigger):
 
     def _run(self) -> Run | None:
         """The run that is asked for; how it is read is said. Raises ``ChrononError`` for one that contradicts itself."""
-        runs, request, moment = self._runs(), request_of_fields(self._request_fields()), now()
+        runs, moment = self._runs(), now()
+        request = self._asked_for()
         run = runs.requested(request, now=moment)
         for note in runs.notes_on(request, now=moment):
             self.log.info("%s", note)
         return run
+
+    def _asked_for(self) -> RunRequest:
+        asked = request_of_fields(self._request_fields())
+        return replace(asked, dag_id=getattr(self.task_instance, "dag_id", asked.dag_id))
 
     def _failed(self, text: str) -> TriggerEvent:
         """The task goes on to a worker and fails there: only there Airflow calls what is to be called on a failure."""
@@ -134,14 +143,17 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         return f"{__name__}.PartitionTrigger", {name: getattr(self, name) for name in names} | self._shared_fields()
 
     def shared_stream_key(self) -> Hashable | None:
-        """One stream per catalog, table and kind of query; None when there is nothing to wait for."""
+        """One stream per catalog, table and kind of query; None when there is nothing to wait for, and for a run of very
+        many partitions: Airflow asks for the key in its event loop, and what to wait for is then worked out in a thread."""
+        if self._is_large():
+            return None
         self._prepare()
         return None if self._outcome is not None else self._stream_key()
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """For a wait that is over before it began, and where nobody shares streams."""
         if self._outcome is None and not self._waits:
-            self._prepare()
+            await asyncio.to_thread(self._prepare)
         if self._outcome is not None:
             yield self._outcome
             return
@@ -233,6 +245,20 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         settings = json.dumps([self.catalog, self.writers], sort_keys=True)
         return self.table, settings, self.poll_seconds, self._asked()
 
+    def _is_large(self) -> bool:
+        """Whether working out what this run waits for takes more than a moment (S7)."""
+        runs = self._runs()
+        try:
+            run = runs.requested(self._asked_for(), now=now())
+        except ChrononError:
+            return False
+        modes = {} if run is None else run.modes
+        return MOST_IN_THE_LOOP < sum(
+            dependency_from_json(data).label_count(of.window.start, of.window.end, grid=runs.spec.grid)
+            for mode, of in modes.items()
+            for data in self.dependencies.get(mode.value, ())
+        )
+
     def _prepare(self) -> None:
         """Work out what this run waits for; say it first thing in the log."""
         try:
@@ -242,13 +268,17 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             return
         runs = self._runs()
         self.log.info("%s", format_run(run, runs))
-        if run is not None:
+        modes = {} if run is None else run.modes
+        try:
             self._waits = merged(
                 wait
-                for mode, of in run.modes.items()
+                for mode, of in modes.items()
                 for data in self.dependencies.get(mode.value, ())
                 for wait in dependency_from_json(data).waits(of.window.start, of.window.end, grid=runs.spec.grid)
             )
+        except ChrononError as error:
+            self._outcome = self._failed(str(error))
+            return
         if not self._waits:
             self.log.info("nothing is needed of %s", self.table)
             self._outcome = TaskSuccessEvent()

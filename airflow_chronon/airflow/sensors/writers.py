@@ -19,6 +19,7 @@ from airflow.utils.state import DagRunState
 from airflow_chronon.airflow.sensors.supervisor import Supervisor
 from airflow_chronon.airflow_api.coverage import LAST_TASK
 from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.partitions.limits import MOST_ASKED
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import (
     Forecast,
@@ -37,7 +38,7 @@ from airflow_chronon.core.waits.poll import Observation, missing_starts
 _LOG = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
-MOST_PARTITIONS = 10_000  #: of one table are asked about in a poll, the newest; older ones count as to come
+MOST_PARTITIONS = MOST_ASKED
 _CHARACTERS = 30_000  #: of run ids in one question: they are part of an address
 #: How many of the last runs that a schedule may have made are looked through for the newest that is there, step by step.
 _LAST_RUNS = (50, 1_000, 10_000)

@@ -10,6 +10,7 @@ import secrets
 from abc import abstractmethod
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic
 
 import pendulum
@@ -21,8 +22,9 @@ from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.timetables.run_history import holds_logical_date, newest_scheduled, was_only_waiting
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, to_datetime
 from airflow_chronon.core.partitions.labels import PartitionKey, in_run_id
+from airflow_chronon.core.partitions.limits import MOST_OF_A_RUN
 from airflow_chronon.core.schedules.base import RunT, Schedule
-from airflow_chronon.errors import ChrononError
+from airflow_chronon.errors import ChrononError, Fault
 
 if TYPE_CHECKING:
     from airflow.models.dag import DagModel
@@ -122,10 +124,17 @@ class KeyedTimetable(Timetable, Generic[RunT]):
 
     def iter_partition_dagrun_infos(self, *, earliest: datetime, latest: datetime) -> Iterable[DagRunInfo]:
         """One replay per interval that has ended and starts in ``[earliest, latest]``, both inclusive, whatever the
-        schedule. Airflow reads days in its own default zone: their wall clock counts, in UTC."""
+        schedule. Airflow reads days in its own default zone: their wall clock counts, in UTC.
+
+        More than one replay may have are refused before any is made: Airflow would make their list in its api-server (S7).
+        """
         present = now()
         first, last = map(self.localize_partition_datetime, (earliest, latest))
-        for start in self._schedule.starts(from_datetime(first), from_datetime(last) + 1):
+        found = self._schedule.starts(from_datetime(first), min(from_datetime(last) + 1, present))
+        starts = tuple(islice(found, MOST_OF_A_RUN + 1))
+        if len(starts) > MOST_OF_A_RUN:
+            raise _too_many(self._schedule.label(starts[-2]))
+        for start in starts:
             if self._schedule.end_of(start) > present:
                 return
             yield self._replay_info(start)
@@ -196,3 +205,11 @@ def moment_of(instant: Instant) -> pendulum.DateTime:
     # built from its parts: pendulum.from_timestamp takes thirty times as long
     at = to_datetime(instant)
     return pendulum.DateTime(at.year, at.month, at.day, at.hour, at.minute, at.second, tzinfo=pendulum.UTC)
+
+
+def _too_many(last: PartitionKey) -> Exception:
+    """An error of the kind that Airflow's API answers in one sentence."""
+    from airflow.models.backfill import InvalidBackfillDateRange  # late: the models of the database come with it
+
+    problem = f"these are more than {MOST_OF_A_RUN} runs, and one backfill has at most so many"
+    return InvalidBackfillDateRange(str(Fault("S7", "to_date", problem, f"replay them in pieces, first up to {last}")))

@@ -33,7 +33,7 @@ from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import good_plans
 from airflow_chronon.core.describe.format import counted
 from airflow_chronon.core.records.history import seen_plan
-from airflow_chronon.core.runs.backfill import Replay, Selection, meant_starts, select_starts, with_upstream
+from airflow_chronon.core.runs.backfill import Replay, Selection, check_size, meant_starts, select_starts, with_upstream
 from airflow_chronon.core.runs.states import Known, done_labels, newest_runs
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -64,10 +64,13 @@ def backfill(options: argparse.Namespace) -> int:
     landings = Landings()
     rows = asked.rows(_known(asked, selection, options, server, landings))
     starts, meant = select_starts(rows, selection), meant_starts(rows, selection)
+    check_size(Replay(plan, starts))
     upstream = _upstream(target, Replay(plan, meant), options, landings, now)
     replays = tuple(kept for each in upstream if (kept := _not_under_way(each, server, now)).starts)
     lacking = () if options.with_upstream else replays
     replays = (*(replays if options.with_upstream else ()), *((Replay(plan, starts),) if starts else ()))
+    for each in replays:
+        check_size(each)
     target.report_problems()
     show(options, text=lambda: _text(replays, asked, selection, len(meant) - len(starts)))
     for each in lacking if starts else ():

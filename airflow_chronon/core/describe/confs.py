@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from airflow_chronon.core.calendar.instants import DAY, MINUTE, duration_text, iso
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.description import REFERENCE_WEEK, RUNS_SHOWN, Description, Neighbours
-from airflow_chronon.core.describe.format import format_wait, markdown_table, span
+from airflow_chronon.core.describe.format import format_wait, markdown_table
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.schedules.partitioned import Run
 from airflow_chronon.core.waits.dependencies import Binding, TableDependency, Wait
@@ -115,7 +115,7 @@ class ConfDescription(Description):
         rows: list[tuple[str, ...]] = []
         for mode, of in run.modes.items():
             waits = between.join(map(format_wait, plan.mode_waits(mode, of.window))) or "nothing"
-            labels = span(plan.spec.labels(of.window.start, of.window.end))
+            labels = plan.spec.span(of.window.start, of.window.end)
             rows.append((iso(of.fire), key, mode.value, labels, waits))
         return rows
 

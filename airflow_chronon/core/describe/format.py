@@ -18,8 +18,7 @@ def format_run(run: Run | None, schedule: PartitionedSchedule) -> str:
     if run is None:
         return NO_WINDOW
     modes = "; ".join(
-        f"{mode.value} writes {span(schedule.spec.labels(of.window.start, of.window.end))}"
-        for mode, of in run.modes.items()
+        f"{mode.value} writes {schedule.spec.span(of.window.start, of.window.end)}" for mode, of in run.modes.items()
     )
     return f"partition {schedule.key_of(run)}, window {run.window}: {modes}"
 

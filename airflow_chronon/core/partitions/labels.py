@@ -26,6 +26,7 @@ COLUMN_NAME = r"\w[\w.-]*"
 _ILLEGAL_IN_RUN_ID = re.compile(r"[^A-Za-z0-9_.~:+-]")
 _DAILY, _MINUTE_SHAPED = "yyyy-MM-dd", "yyyy-MM-dd-HH-mm"
 _Y2K, _YEAR_2 = 946_684_800, -62_104_060_800
+_YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 _DIGITS = "0123456789"
 _TOKEN = re.compile(
     r"(?P<quoted>'(?:[^']|'')*')|(?P<letters>([A-Za-z])\3*)|(?P<reserved>[\[\]{}#'])|(?P<literal>.)", re.S
@@ -239,6 +240,13 @@ class PartitionSpec:
         """The labels of the partitions that overlap ``[start, end)``, oldest first."""
         return tuple(PartitionKey(self.format.encode(s)) for s in self.grid.starts(start, end))
 
+    def span(self, start: Instant, end: Instant) -> str:
+        """The same in words: a few labels, or the first, the last and how many."""
+        starts = self.grid.starts(start, end)
+        if len(starts) <= 2:
+            return ", ".join(map(self.label, starts))
+        return f"{self.label(starts[0])} … {self.label(starts[-1])} ({len(starts)})"
+
     def start_of(self, label: str) -> Instant:
         """The start of the partition with this label. Raises :class:`IllegalLabel`."""
         start = self.format.decode(label)
@@ -248,7 +256,8 @@ class PartitionSpec:
 
     def _off_grid(self, shown: str, instant: Instant) -> IllegalLabel:
         below = self.grid.floor(instant)
-        nearest = f"{self.format.encode(below)} or {self.format.encode(below + self.grid.interval)}"
+        near = (each for each in (below, below + self.grid.interval) if _YEAR_1 <= each < _YEAR_10000)
+        nearest = " or ".join(map(self.format.encode, near))
         return IllegalLabel(
             Fault(
                 "C7",

@@ -45,10 +45,10 @@ def read_key(text: str, spec: PartitionSpec) -> Instant:
     """The start of the one partition whose label ``text`` is; only the canonical label is taken, else the two nearest are
     named."""
     try:
-        spec.format.decode(text)
+        _check_year(spec.format.decode(text), text, spec, "partition_key")
     except IllegalLabel as error:
         try:
-            instant, _ = _spelled(text, spec, "partition_key")
+            instant, _ = _read(text, spec, "partition_key")
         except IllegalPartition:
             raise error from None
         below = spec.grid.floor(instant)
@@ -143,13 +143,17 @@ def read_bound(text: str, spec: PartitionSpec, *, field: str) -> Instant:
 def _read(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:
     """The instant that is meant, and whether it names a whole day."""
     instant, is_day = _spelled(text, spec, field)
+    _check_year(instant, text, spec, field)
+    return instant, is_day
+
+
+def _check_year(instant: Instant, text: str, spec: PartitionSpec, field: str) -> None:
     if instant not in SCHEDULABLE:
         raise _refused(field, f"{text!r} is not within the years 1970 to 2199", _REMEDY)
     if to_datetime(instant).year not in spec.format.years:
         years = f"{spec.format.years[0]} to {spec.format.years[-1]}"
         problem = f"{text!r} is not within the years {years}, which are all that {spec.format.pattern!r} can write"
         raise _refused(field, problem, "choose another date, or a format with yyyy")
-    return instant, is_day
 
 
 def _spelled(text: str, spec: PartitionSpec, field: str) -> tuple[Instant, bool]:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from shlex import quote
 
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
+from airflow_chronon.core.partitions.limits import MOST_OF_A_RUN, limited
 from airflow_chronon.core.runs.states import PartitionRow, State
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.ranges import LabelRange, label_ranges
 from airflow_chronon.core.waits.dependencies import Lookback, Wait
+from airflow_chronon.core.waits.readiness import missing_starts_between
 from airflow_chronon.errors import ChrononError, Fault
 
 
@@ -65,6 +68,17 @@ def select_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[I
 
 #: The landed labels of a table.
 Landed = Callable[[Plan, str], frozenset[str]]
+
+
+def check_size(replay: Replay) -> None:
+    """Raise ``ChrononError`` for more runs than one replay may have (S7); it names the command of the first piece."""
+    starts, schedule = replay.starts, replay.schedule
+    if len(starts) <= MOST_OF_A_RUN:
+        return
+    first, last = (quote(schedule.label(each)) for each in (starts[0], starts[MOST_OF_A_RUN - 1]))
+    problem = f"these are {len(starts)} runs, and one replay has at most {MOST_OF_A_RUN}"
+    command = f"airflow-chronon backfill {replay.plan.dag_id} --start-ds {first} --end-ds {last}"
+    raise ChrononError(Fault("S7", "", problem, f"replay them in pieces, first {command}"), conf=replay.plan.key)
 
 
 def with_upstream(target: Replay, plans: Mapping[str, Plan], landed: Landed, *, now: Instant) -> tuple[Replay, ...]:
@@ -144,7 +158,11 @@ class _Walk:
             return  # labels before the first landed one are before its history (C17)
         first = oldest if wait.lookback.first is None else max(oldest, spec.start_of(wait.lookback.first))
         last = spec.start_of(wait.lookback.last)
-        yield from (label for label in spec.labels(first, last + spec.grid.interval) if label not in there)
+        gaps = missing_starts_between(spec, first, last, there)
+        lacking = limited(
+            (start for gap in gaps for start in gap), what=f"partitions of {wait.table}", conf=producer.key
+        )
+        yield from map(spec.label, lacking)
 
 
 def _start(spec: PartitionSpec, label: str) -> Instant | None:

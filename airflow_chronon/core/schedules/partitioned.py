@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from shlex import quote
 from typing import ClassVar
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
+from airflow_chronon.core.partitions.limits import MOST_OF_A_RUN
 from airflow_chronon.core.partitions.parse import IllegalPartition, check_closed, read_key, read_range
 from airflow_chronon.core.schedules.base import CatchUp, Schedule
 from airflow_chronon.core.schedules.chronon import CronSchedule, IllegalSchedule
@@ -155,9 +157,11 @@ class PartitionedSchedule(Schedule[Run]):
             problem = f"end_ds {request.end_ds!r} is given without start_ds"
             raise IllegalPartition(Fault("H7", "end_ds", problem, "give start_ds too"))
         if request.start_ds:
-            return self.replay(self.read_range(*request.ends, now=request.asked_at or now))
+            window = self.read_range(*request.ends, now=request.asked_at or now)
+            return self.replay(self._bounded(window, request, field="start_ds"))
         if request.interval is not None:
-            return self.replay(self._whole_partitions(request.interval, now))
+            window = self._whole_partitions(request.interval, now)
+            return self.replay(self._bounded(window, request, field="data interval"))
         return None
 
     def recorded(self, request: RunRequest, *, now: Instant) -> Run | None:
@@ -273,6 +277,18 @@ class PartitionedSchedule(Schedule[Run]):
                 problem = f"the data interval {window} is not whole partitions: {iso(instant)} is not a boundary of {self.grid}"
                 raise IllegalPartition(Fault("C27", "data interval", problem, nearest))
         check_closed(window, self.spec, now=now, field="data interval")
+        return window
+
+    def _bounded(self, window: TimeWindow, request: RunRequest, *, field: str) -> TimeWindow:
+        """Refuse a window of more partitions than one run may cover (S7)."""
+        starts = self.grid.starts(window.start, window.end)
+        if len(starts) > MOST_OF_A_RUN:
+            first, last = (quote(self.label(each)) for each in (starts[0], starts[MOST_OF_A_RUN - 1]))
+            problem = f"the run would cover {len(starts)} partitions, and one run covers at most {MOST_OF_A_RUN}"
+            command = f"airflow-chronon backfill {request.dag_id} --start-ds {first} --end-ds {last}"
+            raise IllegalPartition(
+                Fault("S7", field, problem, f"give a shorter range, or replay it in pieces, first {command}")
+            )
         return window
 
     def _run(self, end: Instant, fires: Mapping[Mode, Instant]) -> Run:

@@ -20,6 +20,7 @@ class RunRequest:
 
     partition_key: str = ""
     is_scheduled: bool = False
+    dag_id: str = "CONF"  #: as commands that a message gives name it
     interval: TimeWindow | None = None  #: the data interval with which a scheduled run was made, or given by hand
     start_ds: str = ""  #: of a conf: the first partition
     end_ds: str = ""  #: and the last one

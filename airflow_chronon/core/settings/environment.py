@@ -12,6 +12,7 @@ from airflow_chronon.errors import ChrononError, Fault
 
 VARIABLE = re.compile(r"[^=\0]+")  #: what a variable's name may be
 
+LONGEST_VALUE = 100_000  #: characters; Linux starts no process with a variable of 128 KiB
 #: Set only when the run has a window (H7).
 WINDOW_VARIABLES = (
     "HOPS_START_TIME",
@@ -39,7 +40,8 @@ def job_environment(
     """The environment of one job: what is worked out, then the job's ``own``, then what was ``given`` on the run.
 
     Instants are ISO-8601 UTC in whole seconds with ``Z``; ``CHRONON_PARTITIONS`` is every label, oldest first, joined by
-    commas, and ``CHRONON_PARTITION`` the newest.
+    commas, and ``CHRONON_PARTITION`` the newest. Where every label would be longer than a variable can be, only the
+    newest is there.
     """
     computed = {"CHRONON_CONF": conf, "CHRONON_MODE": mode, "CHRONON_RUN_ID": run_id}
     if window is not None:
@@ -50,7 +52,9 @@ def job_environment(
         }
         computed |= {f"{prefix}_{name}": value for prefix in ("HOPS", "CHRONON") for name, value in times.items()}
         if partitions:
-            computed |= {"CHRONON_PARTITION": partitions[-1], "CHRONON_PARTITIONS": ",".join(partitions)}
+            computed["CHRONON_PARTITION"] = partitions[-1]
+            if len(every := ",".join(partitions)) <= LONGEST_VALUE:
+                computed["CHRONON_PARTITIONS"] = every
     return computed | dict(own or {}) | dict(given or {})
 
 

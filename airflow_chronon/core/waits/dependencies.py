@@ -6,13 +6,15 @@ A :class:`TableDependency` is plain data, worked out once from a conf. For a run
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
+from airflow_chronon.core.partitions.limits import MOST_LABELS
+from airflow_chronon.errors import ChrononError, Fault
 
 
 class Binding(Enum):
@@ -100,14 +102,28 @@ class TableDependency:
     field: str = ""  #: where the conf says so
 
     def waits(self, start: Instant, end: Instant, *, grid: PartitionGrid) -> Iterator[Wait]:
-        """What a run over ``[start, end)`` of a conf on ``grid`` waits for on this table."""
+        """What a run over ``[start, end)`` of a conf on ``grid`` waits for on this table.
+
+        Raises ``ChrononError`` when that is more than one run may wait for (S7).
+        """
         if self.fixed_labels:
             yield Wait(self.table, self.column, self.fixed_labels, self.sub)
             return
+        count = self.label_count(start, end, grid=grid)
+        if count > MOST_LABELS:
+            problem = f"the run would wait for about {count} partitions of {self.table}, and one run waits for at most"
+            raise ChrononError(Fault("S7", "", f"{problem} {MOST_LABELS}", "give a shorter range"))
         for since, until in self._windows(start, end, grid):
             wait = self._wait(since - self.lag, until - self.lag)
             if wait is not None:
                 yield wait
+
+    def label_count(self, start: Instant, end: Instant, *, grid: PartitionGrid) -> int:
+        """About how many labels such a run waits for, without writing them: as many as lie in what it reads, or more."""
+        if self.spec is None:
+            return 0
+        interval = self.spec.grid.interval
+        return sum((until - since) // interval + 1 for since, until in self._windows(start, end, grid))
 
     def _windows(self, start: Instant, end: Instant, grid: PartitionGrid) -> Iterable[tuple[Instant, Instant]]:
         """The windows that are read, before lag."""
@@ -120,7 +136,8 @@ class TableDependency:
         if self.binding is Binding.NEWEST_SNAPSHOT:
             ends: Iterable[Instant] = (snapshots.floor(end),)
         else:
-            ends = (snapshots.floor(s + grid.interval) for s in grid.starts(start, end))
+            # neighbouring partitions take the same snapshot where those are coarser
+            ends = dict.fromkeys(snapshots.floor(s + grid.interval) for s in grid.starts(start, end))
         return tuple((at - snapshots.interval, at) for at in ends)
 
     def _wait(self, start: Instant, end: Instant) -> Wait | None:
@@ -184,11 +201,10 @@ class TableDependency:
 
 def merged(waits: Iterable[Wait]) -> tuple[Wait, ...]:
     """One wait per table, column and sub-partitions: labels united, the latest instant, the hull of the lookbacks."""
-    result: dict[tuple[object, ...], Wait] = {}
+    groups: dict[tuple[object, ...], list[Wait]] = {}
     for wait in waits:
-        known = result.get(wait.merge_key)
-        result[wait.merge_key] = wait if known is None else _united(known, _rewritten(wait, known.spec))
-    return tuple(sorted(result.values(), key=lambda wait: wait.sort_key))
+        groups.setdefault(wait.merge_key, []).append(wait)
+    return tuple(sorted(map(_united, groups.values()), key=lambda wait: wait.sort_key))
 
 
 def _rewritten(wait: Wait, spec: PartitionSpec | None) -> Wait:
@@ -203,20 +219,25 @@ def _rewritten(wait: Wait, spec: PartitionSpec | None) -> Wait:
     return replace(wait, labels=tuple(PartitionKey(write(read(label))) for label in wait.labels), lookback=back)
 
 
-def _united(one: Wait, other: Wait) -> Wait:
-    if one.until is not None and other.until is not None:
-        return replace(one, until=max(one.until, other.until))
-    strictest = min(one.policy, other.policy, key=list(Lookback).index)
-    labels = tuple(sorted({*one.labels, *other.labels}))
-    is_strict = one.is_strict or other.is_strict
-    return replace(one, labels=labels, lookback=_hull(one, other), policy=strictest, is_strict=is_strict)
+def _united(waits: Sequence[Wait]) -> Wait:
+    one = waits[0]
+    if len(waits) == 1:
+        return one
+    untils = [wait.until for wait in waits if wait.until is not None]
+    if untils:
+        return replace(one, until=max(untils))
+    alike = [_rewritten(wait, one.spec) for wait in waits]
+    strictest = min((wait.policy for wait in alike), key=list(Lookback).index)
+    labels = tuple(sorted({label for wait in alike for label in wait.labels}))
+    is_strict = any(wait.is_strict for wait in alike)
+    return replace(one, labels=labels, lookback=_hull(alike, one.spec), policy=strictest, is_strict=is_strict)
 
 
-def _hull(one: Wait, other: Wait) -> PartitionRange | None:
-    ranges = [wait.lookback for wait in (one, other) if wait.lookback is not None]
-    if len(ranges) < 2 or one.spec is None:
+def _hull(waits: Iterable[Wait], spec: PartitionSpec | None) -> PartitionRange | None:
+    ranges = [wait.lookback for wait in waits if wait.lookback is not None]
+    if len(ranges) < 2 or spec is None:
         return ranges[0] if ranges else None
     starts = [r.first for r in ranges]
-    decode = one.spec.format.decode
+    decode = spec.format.decode
     first = None if any(s is None for s in starts) else min((s for s in starts if s is not None), key=decode)
     return PartitionRange(first, max((r.last for r in ranges), key=decode))

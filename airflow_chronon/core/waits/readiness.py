@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from types import MappingProxyType
 
 from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
 from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionKey, PartitionSpec
+from airflow_chronon.core.partitions.limits import MOST_ASKED
 from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.dependencies import Lookback, PartitionRange, Wait
 from airflow_chronon.core.waits.outlook import Forecast, Outlook
@@ -136,11 +137,17 @@ def _holes(wait: Wait, landed: frozenset[str]) -> tuple[PartitionRange, ...]:
 
 
 def _missing_in_lookback(wait: Wait, landed: frozenset[str]) -> tuple[PartitionKey, ...]:
-    """The labels of the lookback that have not landed, oldest first."""
+    """The labels of the lookback that have not landed, oldest first; of very many the newest, which alone are asked
+    about (C30)."""
     found = _lookback_in_history(wait, landed)
     if found is None or wait.spec is None:
         return ()
-    return tuple(label for label in wait.spec.labels(found[0], found[1] + 1) if label not in landed)
+    newest: list[Instant] = []
+    for gap in reversed(missing_starts_between(wait.spec, *found, landed)):
+        newest += gap[::-1][: MOST_ASKED - len(newest)]
+        if len(newest) >= MOST_ASKED:
+            break
+    return tuple(map(wait.spec.label, reversed(newest)))
 
 
 def _lookback_in_history(wait: Wait, landed: frozenset[str]) -> tuple[Instant, Instant] | None:
@@ -157,35 +164,40 @@ def _lookback_in_history(wait: Wait, landed: frozenset[str]) -> tuple[Instant, I
 
 def first_landed(spec: PartitionSpec, landed: frozenset[str]) -> Instant | None:
     """The start of the oldest landed partition; labels of another shape are nobody's history."""
-    oldest = None
-    for label in landed:
-        try:
-            start = spec.format.decode(label)
-        except IllegalLabel:
-            continue
-        if oldest is None or start < oldest:
-            oldest = start
-    return oldest
+    return min(_starts_of(spec, landed), default=None)
 
 
 def missing_ranges(
     spec: PartitionSpec, first: Instant, last: Instant, landed: frozenset[str]
 ) -> tuple[PartitionRange, ...]:
     """The ranges of labels between the starts ``first`` and ``last``, both inclusive, that have not landed."""
-    ranges: list[PartitionRange] = []
-    opened: PartitionKey | None = None
-    previous: PartitionKey | None = None
-    for label in spec.labels(first, last + 1):
-        if label in landed:
-            if opened is not None and previous is not None:
-                ranges.append(PartitionRange(opened, previous))
-            opened = None
-        elif opened is None:
-            opened = label
-        previous = label
-    if opened is not None and previous is not None:
-        ranges.append(PartitionRange(opened, previous))
-    return tuple(ranges)
+    gaps = missing_starts_between(spec, first, last, landed)
+    return tuple(PartitionRange(spec.label(gap[0]), spec.label(gap[-1])) for gap in gaps)
+
+
+def missing_starts_between(spec: PartitionSpec, first: Instant, last: Instant, landed: frozenset[str]) -> list[range]:
+    """The same as starts. It takes as long as there are landed labels: between two of them may lie centuries (S7)."""
+    step, begin = spec.grid.interval, spec.grid.floor(first)
+    end = spec.grid.floor(last) + step
+    there = {
+        start
+        for start in _starts_of(spec, landed)
+        if begin <= start < end and spec.grid.is_boundary(start) and spec.label(start) in landed
+    }
+    gaps: list[range] = []
+    for start in (*sorted(there), end):
+        if begin < start:
+            gaps.append(range(begin, start, step))
+        begin = start + step
+    return gaps
+
+
+def _starts_of(spec: PartitionSpec, landed: Iterable[str]) -> Iterator[Instant]:
+    for label in landed:
+        try:
+            yield spec.format.decode(label)
+        except IllegalLabel:
+            continue
 
 
 def newest_ready(wait: Wait, newest: Instant | None) -> Readiness:

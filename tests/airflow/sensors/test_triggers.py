@@ -18,7 +18,7 @@ from airflow.triggers.shared_stream import SharedStreamManager
 
 from airflow_chronon.airflow.sensors.triggers import BACKSTOP_SECONDS, FAILURE, GateTrigger, PartitionTrigger
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
-from airflow_chronon.core.calendar.instants import DAY
+from airflow_chronon.core.calendar.instants import DAY, MINUTE
 from airflow_chronon.core.partitions.listing import TableListing
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.serialization import schedule_to_json
@@ -590,3 +590,54 @@ class TestAnotherGrid:
         land("raw.orders/ds=2026-06-01")
         assert isinstance(finish(outcome(self.of_the_conf(wait_for()))), TaskSuccessEvent)
         assert "Airflow does not tell how the table was begun" in caplog.text
+
+
+class TestARunOfVeryManyPartitions:
+    """What is typed into a run's form must not hold the loop in which every wait of the triggerer lives (S7)."""
+
+    MINUTELY = schedule_of("* * * * *", MINUTE)
+    MINUTES = TableDependency("raw.minutes", "ds", spec_of(MINUTE))
+
+    def asked(self, wait_for: Callable[..., PartitionTrigger], start: str, end: str) -> PartitionTrigger:
+        trigger = wait_for(self.MINUTES, **run_of("", "manual") | {"start_ds": start, "end_ds": end})
+        trigger.schedule = schedule_to_json(self.MINUTELY)
+        trigger._task_instance = SimpleNamespace(dag_id="d", run_id="r", task=None)
+        return trigger
+
+    def test_is_refused_at_once_in_one_sentence(self, wait_for: Callable[..., PartitionTrigger]) -> None:
+        trigger = self.asked(wait_for, "1970-01-01", "2026-06-01")
+        assert trigger.shared_stream_key() is None
+        (failed,) = finish(outcome(trigger)).payload.values()
+        assert "29672640 partitions, and one run covers at most 50000 (S7)" in failed
+        assert "airflow-chronon backfill d --start-ds 1970-01-01-00-00" in failed and "\n" not in failed
+
+    def test_of_a_gate_too(self) -> None:
+        gate = GateTrigger(
+            schedule=schedule_to_json(self.MINUTELY),
+            mode="backfill",
+            **run_of("", "manual", start_ds="1970-01-01") | {"end_ds": "2026-06-01"},
+        )
+        assert "at most 50000 (S7)" in finish(outcome(gate)).payload[FAILURE]
+
+    def test_within_the_bound_is_worked_out_in_a_thread(
+        self, wait_for: Callable[..., PartitionTrigger], land: Callable[[str], None], mocker: Any
+    ) -> None:
+        loops: list[int] = []
+
+        def list_partitions(table: str) -> TableListing:
+            month = range(at("2026-05-01T00:00:00Z"), at("2026-06-01T00:00:00Z"), MINUTE)
+            return TableListing.of("ds", map(self.MINUTES.spec.label, month))  # type: ignore[union-attr]
+
+        catalog = mocker.Mock(list_partitions=list_partitions)
+        mocker.patch("airflow_chronon.airflow.sensors.triggers.build_catalog", return_value=catalog)
+        prepare = PartitionTrigger._prepare
+
+        def seen(trigger: PartitionTrigger) -> None:
+            loops.append(threading.get_ident())
+            prepare(trigger)
+
+        mocker.patch.object(PartitionTrigger, "_prepare", seen)
+        trigger = self.asked(wait_for, "2026-05-01", "2026-05-31")
+        assert trigger.shared_stream_key() is None and not loops
+        assert isinstance(finish(outcome(trigger)), TaskSuccessEvent)
+        assert loops and threading.get_ident() not in loops

@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 import pendulum
 import pytest
 from airflow.exceptions import InvalidPartitionKeyError
+from airflow.models.backfill import InvalidBackfillDateRange
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
@@ -222,6 +223,17 @@ class TestReplays:
             at(f"2026-06-01T0{h}:00:00Z") for h in (1, 4, 7)
         ]
 
+    def test_more_than_one_replay_may_have_are_refused_in_one_sentence_before_any_is_made(self, clock):
+        # S7: Airflow would make the list in its api-server
+        clock.instant = at("2026-06-10T00:00:00Z")
+        minutely = PartitionTimetable(schedule_of("* * * * *", MINUTE))
+        found = minutely.iter_partition_dagrun_infos(
+            earliest=to_datetime(0), latest=to_datetime(at("2026-06-09T00:00:00Z"))
+        )
+        with pytest.raises(InvalidBackfillDateRange, match=r"more than 50000 runs.*\(S7\).*up to 1970-02-04-17-19\.$"):
+            next(iter(found))
+        assert len(self.ask(schedule_of("* * * * *", MINUTE), "2026-05-01T00:00:00Z", "2026-05-31T23:59:00Z")) == 44_640
+
     def test_partitions_that_have_not_closed_are_left_out(self, clock):
         clock.instant = at("2026-06-01T06:59:00Z")
         infos = self.ask(schedule_of(*THREE_HOURLY), "2026-05-31T22:00:00Z", "2026-06-09T00:00:00Z")
@@ -274,7 +286,9 @@ class TestKeys:
             pytest.param("2026-06-31-01-00", "is not in the format", id="no date"),
             pytest.param(" 2026-06-01-01-00", "Write 2026-06-01-01-00", id="a space"),
             pytest.param("٢٠٢٦-06-01-01-00", "is not in the format", id="other digits"),
-            pytest.param("9999-12-31-22-00", "has not closed", id="the end of time"),
+            pytest.param("9999-12-31-22-00", "not within the years 1970 to 2199", id="the end of time"),
+            pytest.param("9999-12-31-23-30", "not within the years 1970 to 2199", id="the end of time, off the grid"),
+            pytest.param("0001-01-01-00-30", "not within the years 1970 to 2199", id="the beginning of time"),
         ],
     )
     def test_anything_else_is_refused_in_one_sentence(self, clock, key, says):

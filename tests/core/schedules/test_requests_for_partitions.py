@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow, parse_instant
+from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, TimeWindow, parse_instant
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.schedules.chronon import parse_schedule
@@ -151,7 +151,10 @@ def test_nothing_asked_is_no_window():
         ({"start_ds": "2026-06-09-22-00"}, "C27", "has not closed"),
         ({"interval": window("2026-06-01T01:00:00Z", "2026-06-01T05:00:00Z")}, "C27", "is not a boundary of 3h@1h"),
         ({"interval": window("2026-06-09T22:00:00Z", "2026-06-10T01:00:00Z")}, "C27", "has not closed"),
-        ({"partition_key": "9999-12-31-22-00"}, "C27", "has not closed"),
+        ({"partition_key": "9999-12-31-22-00"}, "C27", "not within the years 1970 to 2199"),
+        ({"start_ds": "9999-12-31-23-30"}, "C27", "not within the years 1970 to 2199"),
+        ({"start_ds": "0001-01-01"}, "C27", "not within the years 1970 to 2199"),
+        ({"start_ds": "0001-01-01-00-30", "end_ds": "2026-06-01"}, "C27", "not within the years 1970 to 2199"),
     ],
 )
 def test_what_contradicts_itself_is_refused_in_one_sentence(request_, rule, says):
@@ -179,3 +182,33 @@ def test_a_minute_within_a_partition_asks_for_it_and_says_so():
     assert run.window == window("2026-06-01T01:00:00Z", "2026-06-01T04:00:00Z")
     request = RunRequest(start_ds="2026-06-01-02-00")
     assert BLOCKS.notes_on(request, now=NOW) == ("2026-06-01-02-00 lies in 2026-06-01-01-00",)
+
+
+MINUTES = schedule(MINUTE, backfill="* * * * *")
+
+
+@pytest.mark.parametrize(
+    ("request_", "count"),
+    [
+        ({"start_ds": "1970-01-01", "end_ds": "2026-06-01"}, 29_672_640),
+        ({"start_ds": "2026-03-01-00-00", "end_ds": "2026-04-04-17-20"}, 50_001),
+        ({"interval": window("1970-01-01T00:00:00Z", "2026-06-02T00:00:00Z")}, 29_672_640),
+    ],
+)
+def test_a_run_of_too_many_partitions_is_refused_with_the_command_of_its_first_piece(request_, count):
+    # S7
+    with pytest.raises(ChrononError) as refusal:
+        asked(MINUTES, **request_, dag_id="staging_query.t.s.minutes__1")
+    fault = refusal.value.fault
+    assert fault.rule == "S7" and f"{count} partitions, and one run covers at most 50000" in fault.message
+    command = "airflow-chronon backfill staging_query.t.s.minutes__1 --start-ds "
+    assert command in fault.remedy
+    first, last = fault.remedy.partition(command)[2].split(" --end-ds ")
+    piece = MINUTES.read_range(first, last, now=NOW)
+    assert len(MINUTES.starts(piece.start, piece.end)) == 50_000
+
+
+def test_a_month_of_minutes_is_one_run():
+    # S7
+    run = asked(MINUTES, start_ds="2026-05-01", end_ds="2026-05-31")
+    assert run is not None and run.window == window("2026-05-01T00:00:00Z", "2026-06-01T00:00:00Z")

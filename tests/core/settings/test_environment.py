@@ -45,3 +45,10 @@ def test_what_is_given_on_the_run_wins_over_the_jobs_own_and_that_over_what_is_w
     assert (found["HOPS_START_TIME"], found["HOPS_END_TIME"], found["REGION"]) == ("given", "own", "eu")
     assert found["CHRONON_START_TIME"] == "2026-06-01T01:00:00Z"
     assert own["HOPS_START_TIME"] == "own"
+
+
+def test_more_partitions_than_a_variable_can_hold_keep_no_job_from_starting() -> None:
+    # S7: a month of minutes is 734 KB of labels, and Linux takes 128 KiB
+    labels = tuple(PartitionKey(f"{number:016}") for number in range(43_200))
+    found = job_environment(conf="c", mode="backfill", run_id="r", window=TimeWindow(0, 60), partitions=labels)
+    assert found["CHRONON_PARTITION"] == labels[-1] and "CHRONON_PARTITIONS" not in found

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from airflow_chronon.core.calendar.instants import DAY, MINUTE
+from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.settings.model import Settings
-from airflow_chronon.core.waits.dependencies import Lookback
+from airflow_chronon.core.waits.dependencies import Binding, Lookback, TableDependency, merged
+from airflow_chronon.errors import ChrononError
+from tests.support.schedules import spec_of
 from tests.support.confs import (
     Document,
     at,
@@ -24,6 +28,29 @@ from tests.support.confs import (
     staging_query,
     waits_of,
 )
+
+
+MINUTES = TableDependency("data.minutes", "ds", spec_of(MINUTE))
+
+
+class TestARunOfManyPartitions:  # S7
+    def test_over_a_finer_table_is_refused_before_its_labels_are_written(self) -> None:
+        with pytest.raises(ChrononError, match=r"72000000 partitions of data\.minutes, .* at most 600000 \(S7\)"):
+            merged(MINUTES.waits(0, 50_000 * DAY - 1, grid=PartitionGrid(DAY)))
+
+    def test_of_a_year_over_minutes_is_one_wait(self) -> None:
+        (wait,) = merged(MINUTES.waits(0, 366 * DAY, grid=PartitionGrid(DAY)))
+        assert len(wait.labels) == 366 * 1440
+
+    def test_takes_each_snapshot_once(self) -> None:
+        daily = TableDependency("data.users", "ds", spec_of(DAY), Binding.PARTITION_SNAPSHOT, PartitionGrid(DAY))
+        found = tuple(daily.waits(10 * DAY, 12 * DAY, grid=PartitionGrid(MINUTE)))
+        assert [wait.labels for wait in found] == [("1970-01-10",), ("1970-01-11",), ("1970-01-12",)]
+
+    def test_over_as_many_snapshots_is_united_at_once(self) -> None:
+        each = TableDependency("data.users", "ds", spec_of(MINUTE), Binding.PARTITION_SNAPSHOT, PartitionGrid(MINUTE))
+        (wait,) = merged(each.waits(0, 30 * DAY, grid=PartitionGrid(MINUTE)))
+        assert len(wait.labels) == 30 * 1440
 
 
 def only_wait(document: Document, label: str = "2026-06-10", *others: Document) -> Document | None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_chronon.core.calendar.instants import DAY, HOUR, parse_instant
+from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE, parse_instant
 from airflow_chronon.core.partitions.grid import PartitionGrid
-from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec, partition_format
+from airflow_chronon.core.partitions.labels import PartitionFormat, PartitionKey, PartitionSpec, partition_format
 from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.dependencies import Lookback, PartitionRange, Wait
 from airflow_chronon.core.waits.readiness import (
@@ -23,6 +23,7 @@ from airflow_chronon.core.waits.readiness import (
     first_landed,
     labels_ready,
     lookback_holes,
+    missing_labels,
     missing_ranges,
     newest_ready,
 )
@@ -173,3 +174,38 @@ class TestExpression:
     def test_without_labels_to_compare_with_must_be_a_truth(self):
         with pytest.raises(CatalogError, match="true or false"):
             expression_ready(Wait("raw.clicks", expression="max(ts)"), "2026-06-01")
+
+
+class CountingFormat(PartitionFormat):
+    """A format that counts the labels it writes."""
+
+    written = 0
+
+    def encode(self, instant: int) -> str:
+        CountingFormat.written += 1
+        return super().encode(instant)
+
+
+class TestALookbackOfCenturies:
+    """One old folder, or one lookback of a hundred years, on a grid of minutes: it takes no longer than any other (S7)."""
+
+    SPEC = PartitionSpec(PartitionGrid(MINUTE), CountingFormat("yyyy-MM-dd-HH-mm"))
+
+    def asked(self, first: str | None) -> Wait:
+        needed = tuple(map(PartitionKey, ("2026-06-01-00-00",)))
+        back = PartitionRange(PartitionKey(first) if first else None, PartitionKey("2026-05-31-23-59"))
+        return Wait("raw.minutes", "ds", needed, spec=self.SPEC, lookback=back, policy=Lookback.REQUIRE)
+
+    @pytest.mark.parametrize("first", [None, "1926-06-01-00-00"])
+    def test_its_holes_are_told_as_ranges_without_writing_every_label(self, first: str | None):
+        listing = landed("1970-01-01-00-00", "2026-05-31-23-58", "2026-06-01-00-00")
+        CountingFormat.written = 0
+        readiness = labels_ready(self.asked(first), listing)
+        assert not readiness.satisfied
+        assert "has holes: ds=1970-01-01-00-01 to 2026-05-31-23-57, 2026-05-31-23-59" in readiness.reason
+        assert CountingFormat.written < 25_000
+
+    def test_the_newest_of_what_is_missing_are_those_that_are_asked_about(self):
+        missing = missing_labels(self.asked(None), landed("1970-01-01-00-00", "2026-06-01-00-00"))
+        assert len(missing) == 10_000 and missing[-1] == "2026-05-31-23-59"
+        assert list(missing) == sorted(missing)
