@@ -253,10 +253,13 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         except ChrononError:
             return False
         modes = {} if run is None else run.modes
-        return MOST_IN_THE_LOOP < sum(
-            dependency_from_json(data).label_count(of.window.start, of.window.end, grid=runs.spec.grid)
-            for mode, of in modes.items()
-            for data in self.dependencies.get(mode.value, ())
+        return (
+            sum(
+                dependency_from_json(data).label_count(of.window.start, of.window.end, grid=runs.spec.grid)
+                for mode, of in modes.items()
+                for data in self.dependencies.get(mode.value, ())
+            )
+            > MOST_IN_THE_LOOP
         )
 
     def _prepare(self) -> None:

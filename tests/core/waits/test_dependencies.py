@@ -12,7 +12,6 @@ from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.waits.dependencies import Binding, Lookback, TableDependency, merged
 from airflow_chronon.errors import ChrononError
-from tests.support.schedules import spec_of
 from tests.support.confs import (
     Document,
     at,
@@ -28,7 +27,7 @@ from tests.support.confs import (
     staging_query,
     waits_of,
 )
-
+from tests.support.schedules import spec_of
 
 MINUTES = TableDependency("data.minutes", "ds", spec_of(MINUTE))
 
