@@ -95,7 +95,7 @@ class TestFinding:
         )
 
     def test_an_unknown_job_is_one_sentence_with_the_nearest(self, root: Path) -> None:
-        with pytest.raises(ChrononError, match=r"no conf is called 'ingests'.*[Dd]id you mean"):
+        with pytest.raises(ChrononError, match=r"no job is called 'ingests'.*[Dd]id you mean"):
             job_of(root, "ingests")
 
     def test_a_name_of_two_teams_must_be_distinguished(self, root: Path) -> None:

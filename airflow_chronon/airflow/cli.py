@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Callable
 
 from airflow.cli.cli_config import ActionCommand, Arg, CLICommand, GroupCommand
-from airflow.configuration import conf
 
+from airflow_chronon.airflow_api.login import CONNECTION_ID, Login
 from airflow_chronon.cli.main import COMMANDS, run_command
 from airflow_chronon.cli.options import Command
 from airflow_chronon.deployment import variable
@@ -32,14 +33,35 @@ def get_chronon_commands() -> list[CLICommand]:
 def _runner(command: Command) -> Callable[[argparse.Namespace], None]:
     def run(options: argparse.Namespace) -> None:
         _export_settings()
-        sys.exit(run_command(argparse.Namespace(**{**vars(options), "command": command})))
+        given = {**vars(options), "command": command, "ask_airflow": _find_connection}
+        sys.exit(run_command(argparse.Namespace(**given)))
 
     return run
 
 
 def _export_settings() -> None:
     """Airflow's own settings, where the environment names none: the commands read no airflow.cfg."""
-    for name in ("branch", "state_root"):
-        value = conf.get("chronon", name, fallback="")
+    from airflow_chronon.airflow.config import deployment_of  # every airflow command imports this module
+
+    found = deployment_of(near=None)
+    for name, value in (("branch", found.branch), ("state_root", found.state_root), ("conf_root", found.conf_root)):
         if value:
-            os.environ.setdefault(variable(name), value)
+            os.environ.setdefault(variable(name), str(value))
+
+
+def _find_connection() -> Login | None:
+    """What Airflow's connection says, wherever Airflow keeps it: hooks find those of its database only within a task.
+
+    Airflow's own search writes a warning of the connection's type to stdout, where JSON may be expected.
+    """
+    from airflow.configuration import ensure_secrets_loaded
+
+    from airflow_chronon.airflow.hooks import login_of_connection
+
+    for backend in ensure_secrets_loaded():
+        found = None
+        with contextlib.suppress(Exception):  # as Airflow does: one that does not answer must not hide the next
+            found = backend.get_connection(conn_id=CONNECTION_ID)
+        if found is not None:
+            return login_of_connection(found)
+    return None

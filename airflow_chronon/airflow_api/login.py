@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -108,28 +108,47 @@ def login_of_text(text: str) -> Login:
     )
 
 
-def find_login(environ: Mapping[str, str], *, address: str | None = None) -> Login | None:
-    """The login of the command line: ``address`` (it may hold user and password), else the environment's connection.
+def find_login(
+    environ: Mapping[str, str], *, address: str | None = None, or_ask: Callable[[], Login | None] | None = None
+) -> Login | None:
+    """The login of the command line: ``address`` (it may hold user and password), else the connection that is known.
 
-    An address without a user takes user, password and token from that connection. None when neither is there.
+    That is the environment's, else what ``or_ask`` finds, which is called only then. An address without a user takes user,
+    password and token from it. None when neither is there.
     """
-    known = environ.get(ENVIRONMENT_VARIABLE)
-    if not address:
-        return login_of_text(known) if known else None
     try:
-        is_whole = bool(urlsplit(address).username)
+        is_whole = bool(address and urlsplit(address).username)
     except ValueError as error:
         raise _no_address(error) from None
-    if is_whole or not known:
+    if address and is_whole:
         return login_of_text(address)
-    kept = login_of_text(known)
-    return Login(address.rstrip("/"), kept.user, kept.password, kept.token)
+    text = environ.get(ENVIRONMENT_VARIABLE)
+    known = login_of_text(text) if text else or_ask() if or_ask is not None else None
+    if not address:
+        return known
+    return (
+        login_of_text(address) if known is None else Login(address.rstrip("/"), known.user, known.password, known.token)
+    )
 
 
-def not_configured(*, or_give: str = "--airflow URL") -> NotConfigured:
-    """What a command says that cannot do without Airflow; ``or_give`` is how its caller may name one instead."""
-    remedy = f"set {ENVIRONMENT_VARIABLE}=chronon-airflow://user:password@host:8080, or give {or_give}"
+def not_configured(*, or_give: str = "--airflow http://user:password@host:8080", instead: str = "") -> NotConfigured:
+    """What is said where nothing can be done without Airflow, and no configuration of Airflow's is read.
+
+    ``or_give`` is how the caller may name one; ``instead`` is the command that reads Airflow's own connection.
+    """
+    use = f"run {instead}, which reads Airflow's connection {CONNECTION_ID}, or " if instead else ""
+    remedy = f"{use}set {ENVIRONMENT_VARIABLE}=chronon-airflow://user:password@host:8080, or give {or_give}"
     return NotConfigured(Fault("connection", "", "nobody said where Airflow is", remedy))
+
+
+def no_connection() -> NotConfigured:
+    """What is said where Airflow was asked for its connection, and has none; the remedy is the command that makes it."""
+    command = (
+        f"airflow connections add {CONNECTION_ID} --conn-type {CONNECTION_TYPE} --conn-host http://127.0.0.1:8080"
+        " --conn-login USER --conn-password PASSWORD"
+    )
+    remedy = f"make it, with the address of Airflow's api-server and a user that may edit DAGs: {command}"
+    return NotConfigured(Fault("connection", "", f"Airflow has no connection {CONNECTION_ID}", remedy))
 
 
 def _of_json(text: str) -> Login:

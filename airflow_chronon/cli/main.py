@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """``airflow-chronon``: the entry point.
 
 Results go to stdout, problems to stderr; exit codes are 0 good, 1 findings, 2 usage.
@@ -10,7 +11,10 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import NoReturn
+
+import argcomplete
 
 from airflow_chronon import __version__
 from airflow_chronon.cli.commands.backfill import BACKFILL
@@ -22,15 +26,23 @@ from airflow_chronon.cli.commands.plan import PLAN, RECONCILE
 from airflow_chronon.cli.commands.run import RUN
 from airflow_chronon.cli.commands.schema import SCHEMA
 from airflow_chronon.cli.options import Command
-from airflow_chronon.cli.output import GOOD, USAGE
-from airflow_chronon.errors import ChrononError
+from airflow_chronon.cli.output import GOOD, USAGE, tell
+from airflow_chronon.errors import ChrononError, Fault
 
 COMMANDS = (CHECK, EXPLAIN, PARTITIONS, BACKFILL, PLAN, RECONCILE, RUN, IMPORT_SCHEDULE, SCHEMA)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    return run_command(parser().parse_args(argv))
+    top, arguments = parser(), sys.argv[1:] if argv is None else list(argv)
+    argcomplete.autocomplete(top)
+    if (name := next((each for each in arguments if not each.startswith("-")), None)) is not None:
+        known = [command.name for command in COMMANDS]
+        if name not in known:
+            top.print_usage(sys.stderr)
+            tell(_unknown(name, known))
+            return USAGE
+    return run_command(top.parse_args(arguments))
 
 
 def run_command(options: argparse.Namespace) -> int:
@@ -42,7 +54,7 @@ def run_command(options: argparse.Namespace) -> int:
         command: Command = options.command
         return command.run(options)
     except ChrononError as error:
-        print(error, file=sys.stderr)
+        tell(error)
         return USAGE
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,9 +74,16 @@ def parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         one = below.add_parser(command.name, help=command.help, description=command.help)
         for each in command.options:
-            one.add_argument(*each.flags, **each.keywords)
-        one.set_defaults(command=command)
+            made = one.add_argument(*each.flags, **each.keywords)
+            made.completer = each.completer  # type: ignore[attr-defined]  # argcomplete looks there
+        one.set_defaults(command=command, ask_airflow=None)
     return top
+
+
+def _unknown(name: str, known: Sequence[str]) -> Fault:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    remedy = f"did you mean {near[0]}?" if near else "they are listed by airflow-chronon --help"
+    return Fault("input", "", f"there is no command {name!r}", remedy)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_chronon.cli.completion import complete_confs
 from airflow_chronon.core.calendar.instants import Instant, parse_instant
 from airflow_chronon.deployment import DEFAULT_ROOT, variable
 
@@ -20,6 +21,7 @@ class Option:
 
     flags: tuple[str, ...]
     keywords: dict[str, Any] = field(default_factory=dict)
+    completer: Callable[..., Iterable[str]] | None = None  #: what a shell offers for it; files by default
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Command:
     run: Callable[[argparse.Namespace], int]
 
 
-def option(*flags: str, **keywords: Any) -> Option:
-    return Option(flags, keywords)
+def option(*flags: str, completer: Callable[..., Iterable[str]] | None = None, **keywords: Any) -> Option:
+    return Option(flags, keywords, completer)
 
 
 def instant(text: str) -> Instant:
@@ -58,7 +60,13 @@ ROOT = option(
     help=f"a conf root or one compiled tree; else what {variable('conf_root')} names, else {DEFAULT_ROOT}",
 )
 FORMAT = option("--format", choices=("text", "json"), default="text", help="for people, or JSON on stdout")
-CONFS = option("conf", nargs="*", metavar="CONF", help="a DAG id, type/name, a name or a file; all when left out")
+CONFS = option(
+    "conf",
+    nargs="*",
+    metavar="CONF",
+    completer=complete_confs,
+    help="a DAG id, type/name, a name or a file; all when left out",
+)
 BETWEEN = (
     option("--from", dest="start", type=instant, metavar="T", help="first fire, inclusive, UTC"),
     option("--to", dest="end", type=instant, metavar="T", help="last fire, exclusive, UTC"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.replay import Started, end_states
-from airflow_chronon.cli.output import FINDINGS, GOOD
+from airflow_chronon.cli.output import FINDINGS, GOOD, tell
 from airflow_chronon.core.runs.backfill import Replay
 
 POLL_SECONDS = 3.0  #: seconds between two polls of Airflow
@@ -42,7 +41,7 @@ def follow(server: AirflowServer, replays: Sequence[Replay], started: Sequence[S
             ended = total - sum(counts[state] for state in ("queued", "running"))
             bar.update(task, completed=ended, description=text)
             if bar.disable and text != said:
-                print(text, file=sys.stderr)
+                tell(text)
                 said = text
             if ended == total:
                 break
@@ -58,7 +57,7 @@ def _verdict(started: Sequence[Started], states: Mapping[tuple[str, str], str]) 
         if (state := states[each.dag_id, run_id]) != "success"
     ]
     for line in bad:
-        print(line, file=sys.stderr)
+        tell(line)
     return FINDINGS if bad else GOOD
 
 

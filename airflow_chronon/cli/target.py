@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_chronon.cli.output import tell
 from airflow_chronon.cli.state import deployment_of
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.conf_root.selection import select, select_plan
@@ -35,7 +35,7 @@ class Target:
     def report_problems(self) -> None:
         """What is wrong with the root itself, on stderr."""
         for problem in self.root.problems:
-            print(problem, file=sys.stderr)
+            tell(problem)
 
 
 def open_root(path: str | None) -> ConfRoot:

@@ -36,7 +36,7 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
         return text
     by_name: dict[str, list[str]] = {}
     for key, verdict in verdicts.items():
-        aliases = {key.partition("/")[2], verdict.file, str(root / verdict.file)}
+        aliases = {key, key.partition("/")[2], verdict.file, str(root / verdict.file)}
         if verdict.plan is not None:
             aliases.add(verdict.plan.dag_id)
         if key.startswith("job/"):
@@ -50,13 +50,23 @@ def _key(verdicts: Mapping[str, Verdict], text: str, root: Path) -> str:
         raise ChrononError(
             Fault("input", "CONF", f"{text!r} is the name of {' and of '.join(found)}", "write type/name")
         )
-    near = get_close_matches(text, [*verdicts, *by_name], n=3, cutoff=0.5)
+    near = _nearest(text, by_name)
     remedy = (
         f"did you mean {' or '.join(near)}?"
         if near
         else f"what is there is listed by airflow-chronon check --root {root}"
     )
-    raise ChrononError(Fault("input", "CONF", f"no conf is called {text!r}", remedy))
+    kind = "job" if verdicts and all(key.startswith("job/") for key in verdicts) else "conf"
+    raise ChrononError(Fault("input", "CONF", f"no {kind} is called {text!r}", remedy))
+
+
+def _nearest(text: str, by_name: Mapping[str, Sequence[str]]) -> list[str]:
+    """The names that look most like what was typed: of each conf the nearest one, three at most."""
+    found: dict[str, str] = {}
+    for name in get_close_matches(text, by_name, n=20, cutoff=0.5):
+        for key in by_name[name]:
+            found.setdefault(key, name)
+    return list(dict.fromkeys(found.values()))[:3]
 
 
 def _by_path(verdicts: Mapping[str, Verdict], path: Path, root: Path) -> list[str]:

@@ -55,9 +55,8 @@ class TestText:
         answer = command("check", "--root", DATA / "main")
         lines = answer.out.splitlines()
         heads = [line for line in lines if not line.startswith(" ")]
-        assert len(heads) == 63 + 1 and heads[-1].startswith(
-            "59 good, 6 of them with warnings; 3 rejected; 1 elsewhere"
-        )
+        summary = "59 good, 6 of them with warnings; 3 rejected; 1 not here, since it is of another environment"  # C12
+        assert len(heads) == 63 + 1 and heads[-1].startswith(summary)
         at = next(index for index, line in enumerate(lines) if line.startswith("REJECTED"))
         assert lines[at + 1].startswith("    ") and "(C" in lines[at + 1]
 
@@ -71,7 +70,7 @@ class TestExitCodes:
     def test_all_good_is_0(self, command: Command, root: Path) -> None:
         answer = command("check", "--root", root)
         assert (answer.code, answer.err) == (0, "")
-        assert answer.out.splitlines()[-1].startswith("4 good, 0 of them with warnings; 0 rejected; 1 elsewhere")
+        assert answer.out.splitlines()[-1].startswith("4 good, 0 of them with warnings; 0 rejected; 1 not here")
 
     def test_a_bad_conf_is_1(self, command: Command, root: Path) -> None:
         (root / "compiled/joins/checkout/bad").write_text("{")
@@ -165,5 +164,5 @@ def test_the_root_is_the_one_that_the_environment_names_unless_another_is_given(
     command: Command, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW__CHRONON__CONF_ROOT", str(root))
-    assert command("check").out.endswith(f"elsewhere: {root}\n")
+    assert command("check").out.endswith(f"of another environment: {root}\n")
     assert f"there is no conf root {tmp_path / 'other'}" in command("check", "--root", tmp_path / "other").err

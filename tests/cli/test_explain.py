@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
+from airflow_chronon.core.calendar.instants import HOUR, parse_instant
 from tests.support.command_line import DATA, Command
 
 THREE_HOUR = "group_by/checkout.purchases.three_hour__1"
@@ -52,6 +54,25 @@ class TestRuns:
         assert {key for key, entry in shown.items() if "runs" in entry} == {
             key for key, entry in checked.items() if entry["status"] == "ok"
         }
+
+
+class TestWhatComesNext:
+    def test_without_a_time_the_next_five_runs_are_shown(self, command: Command) -> None:
+        before = int(time.time())
+        runs = command("explain", THREE_HOUR, "--root", DATA / "main", "--format", "json").json[THREE_HOUR]["runs"]
+        fires = [parse_instant(run["fire"]) for run in runs]
+        assert fires == [fires[0] + 3 * HOUR * number for number in range(5)]
+        assert before <= fires[0] <= int(time.time()) + 3 * HOUR
+
+    def test_those_that_the_skip_date_drops_are_left_out(self, command: Command, root: Path) -> None:  # H11
+        (root / "chronon.yaml").write_text("skip_to_date: 2190-01-01\n")
+        (shown,) = command("explain", THREE_HOUR, "--root", root, "--format", "json").json.values()
+        assert shown["runs"][0]["partition_key"] == "2189-12-31-22-00" and len(shown["runs"]) == 5  # it holds that day's start
+
+    def test_a_schedule_that_is_off_says_so(self, command: Command, root: Path) -> None:
+        (root / "chronon.yaml").write_text("enabled: false\n")
+        answer = command("explain", THREE_HOUR, "--root", root)
+        assert answer.code == 0 and "the schedule is off" in answer.out
 
 
 class TestSelection:
@@ -149,7 +170,6 @@ class TestMisuse:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ([], "give --from and --to, or --after and --now"),
             (["--from", "2026-06-01"], "give --from and --to, or --after and --now"),
             (["--after", "none"], "give --from and --to, or --after and --now"),
             ([*JUNE, "--after", "none", "--now", "now"], "give --from and --to, or --after and --now"),

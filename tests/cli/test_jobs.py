@@ -16,6 +16,7 @@ from tests.support.stub_server import StubServer, stub_server
 
 HEAD = "version: 1\nrunner: {kind: command, argv: ['true']}\n"
 HOURLY = HEAD + "schedule: {cron_expression: '0 0 * ? * *', start_time: 2026-01-01}\n"
+UNKNOWN = (404, {"detail": "Dag with dag_id: 'job.etl.hourly' not found"})
 RUNS = "/api/v2/dags/job.etl.hourly/dagRuns"
 
 
@@ -294,12 +295,39 @@ class TestRun:
         answer = command("run", "hourly", "--root", jobs, *half, "--airflow", stub.url.replace("://", "://a:b@"))
         assert answer.code == 2 and "(H7)" in answer.err and stub.seen == []
 
-    def test_a_dag_that_airflow_does_not_know_is_one_sentence(
+    def test_a_job_that_was_just_dropped_runs_as_soon_as_airflow_knows_it(
+        self, command: Command, jobs: Path, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("airflow_chronon.cli.commands.run.POLL_SECONDS", 0)
+        started = stub.next_reply(RUNS)
+        stub.reply("/api/v2/dags", (200, {"dags": [], "total_entries": 0}))
+        stub.reply(RUNS, UNKNOWN, UNKNOWN, started)
+        answer = command("run", "hourly", "--root", jobs, "--airflow", stub.url.replace("://", "://a:b@"))
+        assert answer.code == 0 and "manual__1 created" in answer.out
+        assert answer.err.splitlines() == [
+            "Airflow does not know job.etl.hourly yet: waiting up to 120 s for it to read jobs/etl/hourly.yaml"
+        ]
+
+    def test_a_job_that_airflow_never_knows_is_one_sentence(
+        self, command: Command, jobs: Path, stub: StubServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("airflow_chronon.cli.commands.run.APPEARS_WITHIN", 0)
+        stub.reply(RUNS, UNKNOWN)
+        answer = command("run", "hourly", "--root", jobs, "--airflow", stub.url.replace("://", "://a:b@"))
+        assert answer.code == 2 and answer.err.startswith("JOB: Airflow does not know the DAG job.etl.hourly")
+        assert "airflow dags list-import-errors" in answer.err and len(answer.err.splitlines()) == 1
+
+    def test_an_address_where_no_airflow_is_is_not_waited_for(
         self, command: Command, jobs: Path, stub: StubServer
     ) -> None:
-        stub.reply(RUNS, (404, {"detail": "DAG with dag_id: 'job.etl.hourly' not found"}))
+        stub.reply(RUNS, UNKNOWN)
         answer = command("run", "hourly", "--root", jobs, "--airflow", stub.url.replace("://", "://a:b@"))
-        assert answer.code == 2 and "not found" in answer.err and "Traceback" not in answer.err
+        assert answer.code == 2 and "listing the DAGs: Not Found (404)" in answer.err
+
+    def test_the_nearest_job_is_named(self, command: Command, root: Path) -> None:
+        write(root, "etl/hourly.yaml", HOURLY)
+        answer = command("run", "etl.hourli", "--root", root)
+        assert answer.code == 2 and "no job is called 'etl.hourli' (input). Did you mean etl.hourly?" in answer.err
 
     def test_a_conf_is_no_job(self, command: Command, root: Path) -> None:
         write(root, "etl/hourly.yaml", HOURLY)

@@ -7,13 +7,13 @@ from typing import Any
 
 from airflow.sdk import DAG, BaseOperator, Param
 from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.config import deployment_of
 from airflow_chronon.airflow.hooks import find_airflow
-from airflow_chronon.airflow_api.login import not_configured
+from airflow_chronon.airflow_api.login import no_connection
 from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.explain import explain_plan
@@ -65,7 +65,10 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
 
 
 class ReconcileOperator(BaseOperator):
-    """One reconcile. It fails, with the list, when something was held back, failed, or breaks a contract."""
+    """One reconcile. It fails, with the list, when something was held back, failed, or breaks a contract.
+
+    Before the first one it is skipped where Airflow has no connection yet; its log has the command that makes it.
+    """
 
     ui_color = "#dfe7f2"
 
@@ -92,7 +95,9 @@ class ReconcileOperator(BaseOperator):
     def _place(self) -> Place:
         found = deployment_of(near=self._near, conf_root=self._conf_root)
         root = found.need_branch(found.read_root())
-        server = find_airflow()
+        server, state = find_airflow(), found.open_state(root)
+        if server is None and not state.dag_ids():  # a deployment that is just being set up
+            raise AirflowSkipException(f"Nothing is reconciled yet. {no_connection()}")
         if server is None:
-            raise not_configured()
-        return Place(root, found.owner(root), found.open_state(root), found.state_root, server)
+            raise no_connection()
+        return Place(root, found.owner(root), state, found.state_root, server)

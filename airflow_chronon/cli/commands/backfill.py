@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +23,7 @@ from airflow_chronon.cli.commands.partitions import CONF, LABELS
 from airflow_chronon.cli.intervals import AskedIntervals
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
-from airflow_chronon.cli.output import FINDINGS, GOOD, show
+from airflow_chronon.cli.output import FINDINGS, GOOD, show, tell
 from airflow_chronon.cli.replay_progress import follow, starting
 from airflow_chronon.cli.server import AIRFLOW, find_server, need_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
@@ -58,9 +57,9 @@ def backfill(options: argparse.Namespace) -> int:
     ends = (options.start_ds, options.end_ds or options.start_ds)
     window = plan.read_range(*ends, now=now)
     for note in plan.range_notes(*ends, now=now):
-        print(note, file=sys.stderr)
+        tell(note)
     asked, selection = AskedIntervals(plan, window, now), _selection_of(options)
-    server = find_server(options.airflow) if options.dry_run else need_server(options.airflow)
+    server = find_server(options) if options.dry_run else need_server(options)
     landings = Landings()
     rows = asked.rows(_known(asked, selection, options, server, landings))
     starts, meant = select_starts(rows, selection), meant_starts(rows, selection)
@@ -74,7 +73,7 @@ def backfill(options: argparse.Namespace) -> int:
     target.report_problems()
     show(options, text=lambda: _text(replays, asked, selection, len(meant) - len(starts)))
     for each in lacking if starts else ():
-        print(_lacks(each), file=sys.stderr)
+        tell(_lacks(each))
     how = ReplayOptions(options.max_active_runs, options.backwards, options.unpause)
     started: list[Started] = []
     code = GOOD
@@ -83,7 +82,7 @@ def backfill(options: argparse.Namespace) -> int:
         if not options.dry_run:
             code = _run(server, replays, how, started, wait=options.wait)
     if server is None:
-        print("no connection names an Airflow: whether it would take these was not checked", file=sys.stderr)
+        tell("no connection names an Airflow: whether it would take these was not checked")
     show(options, value=lambda: _json(replays, started, dry_run=options.dry_run))
     return code
 
@@ -137,7 +136,7 @@ def _known(
     if server is not None and server.dag(plan.dag_id) is not None:
         runs = asked.runs(server, states=() if by_runs else ACTIVE_RUN_STATES)
     elif by_runs:
-        need_server(options.airflow)
+        need_server(options)
     if not plan.has_partitions:
         landed = done_labels(plan.need_schedule(), runs or ())
     return Known(landed, runs, good=asked.good)
@@ -188,10 +187,10 @@ def _run(
                 started.append(start(server, replay, how, on_progress=on_progress))
     except (AirflowError, ReplayIncomplete) as error:
         made = ", ".join(f"{len(each.runs)} of {each.dag_id}" for each in started) or "none completely"
-        print(f"{error}\nruns created before that: {made}", file=sys.stderr)
+        tell(f"{error}\nruns created before that: {made}")
         return FINDINGS
     count = sum(len(each.runs) for each in started)
-    print(f"{counted(count, 'run')} created, for exactly these partitions", file=sys.stderr)
+    tell(f"{counted(count, 'run')} created, for exactly these partitions")
     return follow(server, replays, started) if wait else GOOD
 
 

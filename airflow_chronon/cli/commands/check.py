@@ -8,11 +8,11 @@ import sys
 
 from airflow_chronon.cli.commands.plan import BASE, show_differences
 from airflow_chronon.cli.options import FORMAT, ROOT, Command
-from airflow_chronon.cli.output import FINDINGS, GOOD, columns, show
+from airflow_chronon.cli.output import FINDINGS, GOOD, columns, show, tell
 from airflow_chronon.cli.target import Target, open_target
 from airflow_chronon.core.describe.json import verdict_json
 
-_WORDS = {"ok": "ok", "rejected": "REJECTED", "other environment": "elsewhere"}
+_WORDS = {"ok": "ok", "rejected": "REJECTED", "other environment": "not here"}
 
 
 def check(options: argparse.Namespace) -> int:
@@ -25,7 +25,7 @@ def check(options: argparse.Namespace) -> int:
     )
     target.report_problems()
     for odd in target.root.warnings():
-        print(f"warning: {odd}", file=sys.stderr)
+        tell(f"warning: {odd}")
     bad = any(verdict.faults for verdict in target.verdicts.values())
     if options.base is not None:
         with contextlib.redirect_stdout(sys.stderr):  # stdout holds the verdicts
@@ -56,6 +56,7 @@ def _text(target: Target) -> str:
     good = sum(verdict.plan is not None for verdict in verdicts.values())
     bad = sum(bool(verdict.faults) for verdict in verdicts.values())
     warned = sum(bool(verdict.warnings) for verdict in verdicts.values())
-    elsewhere = len(verdicts) - good - bad
-    counts = f"{good} good, {warned} of them with warnings; {bad} rejected; {elsewhere} elsewhere"
+    counts = f"{good} good, {warned} of them with warnings; {bad} rejected"
+    if others := len(verdicts) - good - bad:  # C12
+        counts += f"; {others} not here, since {'it is' if others == 1 else 'they are'} of another environment"
     return "\n".join([*lines, f"{counts}: {target.root.path}"])

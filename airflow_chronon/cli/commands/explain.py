@@ -1,16 +1,17 @@
-"""``explain``: the runs whose first fire lies in a window, or those that an outage leaves to create."""
+"""``explain``: the next runs, those whose first fire lies in a window, or those that an outage leaves to create."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from airflow_chronon.cli.options import BETWEEN, CONFS, FORMAT, NEW, RECOVERY, ROOT, Command
-from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, columns, show
+from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, columns, show, tell
 from airflow_chronon.cli.target import open_target
-from airflow_chronon.core.calendar.instants import iso, parse_instant
+from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
 from airflow_chronon.core.confs.plan import Plan, Verdict
 from airflow_chronon.core.describe.format import counted
 from airflow_chronon.core.describe.json import verdict_json
@@ -18,18 +19,19 @@ from airflow_chronon.core.describe.plans import describe
 from airflow_chronon.core.partitions.limits import limited
 from airflow_chronon.core.schedules.base import AnySchedule, ScheduledRun
 
+_INDENT = 2  #: of what stands below its conf
+_NEXT = 5  #: runs that are shown unless more is asked for
 _FAR = parse_instant("2199-12-31")  #: where looking for the next run ends
 
 
 def explain(options: argparse.Namespace) -> int:
     """Print the runs of each conf, with what each of them waits for."""
     given = {name for name in ("start", "end", "after", "now") if getattr(options, name) is not None}
-    between = given == {"start", "end"}
-    if not between and given != {"after", "now"}:
-        print("explain: give --from and --to, or --after and --now", file=sys.stderr)
+    if given not in (set(), {"start", "end"}, {"after", "now"}):
+        tell("explain: give --from and --to, or --after and --now, or none of them for what comes next")
         return USAGE
-    if between and options.end <= options.start:
-        print("explain: --to must be after --from", file=sys.stderr)
+    if options.start is not None and options.end <= options.start:
+        tell("explain: --to must be after --from")
         return USAGE
     target = open_target(options)
     shown = {key: _explained(key, verdict, options) for key, verdict in target.select(options.conf).items()}
@@ -45,7 +47,7 @@ def explain(options: argparse.Namespace) -> int:
 
 EXPLAIN = Command(
     "explain",
-    "show the runs of confs: fires, partitions, waits",
+    "show the runs of confs: fires, partitions, waits; the next five unless a time is given",
     (CONFS, ROOT, *BETWEEN, *RECOVERY, FORMAT),
     explain,
 )
@@ -69,9 +71,17 @@ def _explained(key: str, verdict: Verdict, options: argparse.Namespace) -> _Expl
     if options.start is not None:
         runs = limited(schedule.runs_between(options.start, options.end), what="runs", conf=key)
         return _Explained(verdict, runs, None if runs else next(schedule.runs_between(options.end, _FAR), None))
+    if options.now is None:
+        return _Explained(verdict, tuple(islice(_coming(schedule, int(time.time())), _NEXT)))
     last_end = None if options.after == NEW else verdict.plan.end_of_runs_fired_by(options.after)
     runs = limited(schedule.missed(last_end, options.now), what="runs", conf=key)
     return _Explained(verdict, runs, None if runs else schedule.next_run(last_end, options.now))
+
+
+def _coming(schedule: AnySchedule, now: Instant) -> Iterator[ScheduledRun]:
+    """The runs that fire from now on, those that the skip date drops left out (H11)."""
+    skip_to = schedule.catch_up.skip_to
+    return filter(schedule.is_kept, schedule.runs_between(now if skip_to is None else max(now, skip_to), _FAR))
 
 
 def _lines(key: str, shown: _Explained) -> list[str]:
@@ -83,13 +93,13 @@ def _lines(key: str, shown: _Explained) -> list[str]:
     schedule: AnySchedule | None = plan.schedule
     runs = shown.runs or ()
     kept = [run for run in runs if schedule is None or schedule.is_kept(run)]
-    lines = columns(described.run_table(kept))
+    lines = columns(described.run_table(kept), indent=_INDENT)
     if skipped := len(runs) - len(kept):
         assert schedule is not None
         skip_to = iso(schedule.catch_up.skip_to or 0)
-        lines.append(f"{counted(skipped, 'run')} skipped: skip_to_date is {skip_to} (H11)")
-    lines = lines or [_no_runs(plan, shown)]
-    return [f"{key}: {described.headline}, DAG {plan.dag_id}", *(f"  {line}" for line in lines)]
+        lines.append(f"{' ' * _INDENT}{counted(skipped, 'run')} skipped: skip_to_date is {skip_to} (H11)")
+    lines = lines or [f"{' ' * _INDENT}{_no_runs(plan, shown)}"]
+    return [f"{key}: {described.headline}, DAG {plan.dag_id}", *lines]
 
 
 def _no_runs(plan: Plan, shown: _Explained) -> str:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from airflow_chronon.cli.options import Command, option
-from airflow_chronon.cli.output import FINDINGS, GOOD
+from airflow_chronon.cli.output import FINDINGS, GOOD, tell
 from airflow_chronon.conf_root.settings import cannot_read
 from airflow_chronon.core.jobs.hopsworks import import_schedule
 from airflow_chronon.errors import ChrononError, Fault, Rejected
@@ -20,10 +20,10 @@ def import_file(options: argparse.Namespace) -> int:
         imported = import_schedule(_text(options.file))
     except Rejected as error:
         for fault in error.faults:
-            print(f"{options.file}: {fault}", file=sys.stderr)
+            tell(f"{options.file}: {fault}")
         return FINDINGS
     for note in imported.notes:
-        print(f"{options.file}: {note}", file=sys.stderr)
+        tell(f"{options.file}: {note}")
     if options.out is None:
         print(imported.text, end="")
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -12,17 +11,18 @@ from dataclasses import replace
 from airflow_chronon.airflow_api.coverage import known_runs, with_skipped
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.replay import kept_grid
+from airflow_chronon.cli.completion import complete_confs
 from airflow_chronon.cli.intervals import AskedIntervals
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
-from airflow_chronon.cli.output import GOOD, columns, show
+from airflow_chronon.cli.output import GOOD, columns, show, tell
 from airflow_chronon.cli.server import AIRFLOW, find_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.cli.target import open_target
 from airflow_chronon.core.records.history import is_active, seen_plan
 from airflow_chronon.core.runs.states import Known, KnownRun, PartitionRow, done_labels
 
-CONF = option("conf", metavar="CONF", help="a DAG id, type/name, a name or a file")
+CONF = option("conf", metavar="CONF", completer=complete_confs, help="a DAG id, type/name, a name or a file")
 LABELS = (
     option("--start-ds", required=True, metavar="L", help="first partition, inclusive: a label, a day or a time"),
     option("--end-ds", metavar="L", help="last partition, inclusive; the first one when left out"),
@@ -40,8 +40,8 @@ def partitions(options: argparse.Namespace) -> int:
     ends = (options.start_ds, options.end_ds or options.start_ds)
     asked = AskedIntervals(plan, plan.read_range(*ends), now)
     for note in plan.range_notes(*ends):
-        print(note, file=sys.stderr)
-    server = find_server(options.airflow)
+        tell(note)
+    server = find_server(options)
     revisions = record.seen_revisions if record is not None else ()
     known = Known(Landings().of_plan(plan), revisions=revisions, is_active=active, good=asked.good)
     rows = asked.rows(known if server is None else _with_airflow(known, server, asked))
@@ -58,7 +58,7 @@ def partitions(options: argparse.Namespace) -> int:
     )
     if server is None and options.format != "json":
         scope = "only catalogs were asked" if plan.has_partitions else "what ran is not known"
-        print(f"{scope}: no connection names an Airflow", file=sys.stderr)
+        tell(f"{scope}: no connection names an Airflow")
     target.report_problems()
     return GOOD
 

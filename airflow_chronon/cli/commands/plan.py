@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import sys
 import time
 from collections.abc import Iterator
 
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
-from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, show
+from airflow_chronon.cli.output import FINDINGS, GOOD, USAGE, say, show, tell
 from airflow_chronon.cli.server import AIRFLOW, need_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, deployment_of
 from airflow_chronon.cli.target import open_root
@@ -42,7 +41,7 @@ def plan(options: argparse.Namespace) -> int:
 def reconcile(options: argparse.Namespace) -> int:
     """``reconcile``: do what ``plan`` shows."""
     if options.retire_branch != bool(options.branch):
-        print("reconcile: --branch and --retire-branch go together", file=sys.stderr)
+        tell("reconcile: --branch and --retire-branch go together")
         return USAGE
     root = _with_branch(open_root(options.root), options)
     places = tuple(_given_up(root, options)) if options.retire_branch else (_place(root, options),)
@@ -50,12 +49,12 @@ def reconcile(options: argparse.Namespace) -> int:
     now = int(time.time())
     if options.dry_run:
         plans = [plan_now(place, now=now, confirmation=confirmation) for place in places]
-        print("\n".join(line for each in plans for line in explain_plan(each)))
+        say("\n".join(line for each in plans for line in explain_plan(each)))
         return FINDINGS if any(each.findings for each in plans) else GOOD
     code = GOOD
     for place in places:
         done = reconcile_place(place, by=_who(), now=now, confirmation=confirmation)
-        print("\n".join((*explain_plan(done.plan), *outcome_lines(done))))
+        say("\n".join((*explain_plan(done.plan), *outcome_lines(done))))
         code = code if done.is_good else FINDINGS
     return code
 
@@ -71,7 +70,7 @@ def show_differences(root: ConfRoot, revision: str, options: argparse.Namespace)
         value=lambda: list(map(_difference_json, found)),
     )
     for problem in (*left_out, *root.problems):
-        print(problem, file=sys.stderr)
+        tell(problem)
     return FINDINGS if root.problems or any(each.change is Change.GRID for each in found) else GOOD
 
 
@@ -113,13 +112,13 @@ def _with_branch(root: ConfRoot, options: argparse.Namespace) -> ConfRoot:
 
 def _place(root: ConfRoot, options: argparse.Namespace) -> Place:
     found = deployment_of(options)
-    print(f"branch {root.branch} in the DAG bundle {found.bundle}", file=sys.stderr)
-    return Place(root, found.owner(root), found.open_state(root), found.state_root, need_server(options.airflow))
+    tell(f"branch {root.branch} in the DAG bundle {found.bundle}")
+    return Place(root, found.owner(root), found.open_state(root), found.state_root, need_server(options))
 
 
 def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     """The deployments of a branch that is given up: one per bundle that Airflow or the state folder knows."""
-    branch, state_root, server = options.branch, deployment_of(options).state_root, need_server(options.airflow)
+    branch, state_root, server = options.branch, deployment_of(options).state_root, need_server(options)
     if branch in (root.branch, root.settings.default_branch):
         which = f"the branch that {root.path} deploys" if branch == root.branch else "the default branch"
         problem = f"{branch} is {which}"

@@ -1,0 +1,51 @@
+"""The reconciler before Airflow has a connection: skipped while nothing is deployed, failed once something is (C23)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from pytest_mock import MockerFixture
+
+from airflow_chronon.airflow.dags.reconciler import ReconcileOperator
+from airflow_chronon.core.plan.facts import Deployment
+from airflow_chronon.core.records.history import record_after
+from airflow_chronon.core.records.manifest import manifest_of
+from airflow_chronon.deployment import DEFAULT_BUNDLE
+from airflow_chronon.state.folder import open_state
+from tests.support.conf_roots import ConfRootOnDisk
+from tests.support.confs import at, plan_of, staging_query
+
+COMMAND = "airflow connections add chronon_airflow --conn-type chronon_airflow --conn-host http://127.0.0.1:8080"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture) -> ConfRootOnDisk:
+    """A conf root with one conf, on an Airflow without a connection to itself."""
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
+    mocker.patch("airflow_chronon.airflow.dags.reconciler.find_airflow", return_value=None)
+    found = ConfRootOnDisk(tmp_path / "root")
+    found.write("staging_query", "one__1", staging_query("shop.one__1"))
+    return found
+
+
+def reconcile(root: ConfRootOnDisk) -> None:
+    context: dict[str, Any] = {"params": {}, "run_id": "scheduled__1"}
+    ReconcileOperator(task_id="reconcile", near=__file__, conf_root=str(root.path)).execute(context)
+
+
+def test_the_first_run_is_skipped_and_names_the_command_that_makes_the_connection(root: ConfRootOnDisk) -> None:
+    with pytest.raises(AirflowSkipException) as skipped:
+        reconcile(root)
+    assert "Airflow has no connection chronon_airflow" in str(skipped.value) and COMMAND in str(skipped.value)
+
+
+def test_once_something_was_deployed_a_lost_connection_fails_it(root: ConfRootOnDisk, tmp_path: Path) -> None:
+    plan = plan_of(staging_query("shop.one__1"))
+    state = open_state(str(tmp_path / "home" / "chronon_state"), deployment=Deployment("main", DEFAULT_BUNDLE))
+    state.write_record(record_after(plan, manifest_of(plan), None, now=at("2026-06-01")))
+    with pytest.raises(AirflowFailException) as failed:
+        reconcile(root)
+    assert COMMAND in str(failed.value)
