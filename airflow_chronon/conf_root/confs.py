@@ -14,7 +14,8 @@ from airflow_chronon.conf_root.settings import cannot_read, read_bytes
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document
 from airflow_chronon.core.confs.plan import RejectedConf
-from airflow_chronon.core.settings.model import Environment
+from airflow_chronon.core.confs.rights import namespace_faults, place_faults
+from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault, Rejected
 
 MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are not confs; the largest real ones are below 1 MB
@@ -29,12 +30,13 @@ _FOLDERS = {
 }
 
 
-def read_confs(root: Path, environment: Environment, *, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
-    """Every conf below a conf root, and those that cannot be read or stand in two files.
+def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
+    """Every conf below a conf root, and those that cannot be read or take what belongs to others: those are in no tree, so
+    that the links of a table go to whom it belongs to (S6).
 
     A folder that cannot be listed becomes one of ``problems``.
     """
-    tree = _compiled_tree(root, environment)
+    tree = _compiled_tree(root, settings.environment)
     if tree is None:
         return [], []
     if not tree.is_dir():
@@ -43,11 +45,11 @@ def read_confs(root: Path, environment: Environment, *, problems: list[Fault]) -
     confs, unreadable = [], []
     for folder, conf_type in _FOLDERS.items():
         for path in files_below(tree / folder, problems):
-            shown = str(path.relative_to(root))
+            shown, place = str(path.relative_to(root)), path.relative_to(tree / folder).parts
             try:
-                confs.append(_read_conf(path, conf_type, shown))
+                confs.append(_read_conf(path, conf_type, place, settings, shown))
             except Rejected as error:
-                name = ".".join(path.relative_to(tree / folder).parts)  # the name that the compiler gave it
+                name = ".".join(place)  # the name that the compiler gave it
                 unreadable.append(RejectedConf(f"{conf_type.value}/{name}", shown, error.faults))
     if tree.name == OLDER_TREE and not any("executionInfo" in conf.raw["metaData"] for conf in confs):
         problems.append(older_dialect(tree, root))
@@ -71,7 +73,7 @@ def _compiled_tree(root: Path, environment: Environment) -> Path | None:
     return next((root / name for name in names if os.path.lexists(root / name)), None)
 
 
-def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
+def _read_conf(path: Path, conf_type: ConfType, place: tuple[str, ...], settings: Settings, shown: str) -> Conf:
     document = read_document(conf_type, raw := _read_json(path))
     name = document.meta_data.name
     if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
@@ -81,6 +83,10 @@ def _read_conf(path: Path, conf_type: ConfType, shown: str) -> Conf:
     if _NAMESPACE.fullmatch(namespace) is None:
         remedy = "use letters, digits, underscores and dashes, with single dots between"
         raise Rejected([Fault("input", "metaData.outputNamespace", f"{namespace!r} cannot be a namespace", remedy)])
+    meta = document.meta_data
+    faults = [*place_faults(meta, place), *namespace_faults(namespace, team=place[0], teams=settings.teams)]
+    if faults:
+        raise Rejected(faults)
     return Conf(ConfKey(conf_type, name), document, raw, shown)
 
 

@@ -171,7 +171,7 @@ def read_conf_root(
         settings = last_good
     settings = _with_branch(settings, branch)
     try:
-        confs, bad_confs = read_confs(root, settings.environment, problems=problems)
+        confs, bad_confs = read_confs(root, settings, problems=problems)
         jobs, bad_jobs = read_jobs(root, environ=environ, problems=problems)
     except OSError as error:
         problem = cannot_read(error, what=f"the conf root {root}")
@@ -238,7 +238,7 @@ def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], probl
         fault = Fault("C24", "", "it is the conf root itself", "name a checkout of the default branch beside it")
         problems.append(replace(fault, field=f"{SETTINGS_FILE} base_root"))
         return _Base({}, frozenset(), is_empty=True)
-    confs, bad_confs = read_confs(path, settings.environment, problems=faults)
+    confs, bad_confs = read_confs(path, settings, problems=faults)
     jobs, bad_jobs = read_jobs(path, environ=environ, problems=faults)
     problems += [replace(fault, rule="C24", field=f"{SETTINGS_FILE} base_root") for fault in faults]
     documents = {str(conf.key): conf.raw for conf in confs} | {job.key: job.text.raw for job in jobs}

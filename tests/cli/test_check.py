@@ -142,7 +142,8 @@ def test_a_reader_that_goes_away_is_no_error(root: Path) -> None:
 
 def test_a_terminal_without_the_letters_does_not_end_the_command(root: Path) -> None:
     text = (root / "compiled/staging_queries/checkout/orders.hourly_rollup__1").read_text()
-    (root / "compiled/staging_queries/checkout/gr").write_text(text.replace("orders.hourly_rollup", "orders.größe"))
+    renamed = root / "compiled/staging_queries/checkout/orders.größe__1"
+    renamed.write_text(text.replace("orders.hourly_rollup", "orders.größe"))
     done = subprocess.run(
         [sys.executable, "-m", "airflow_chronon.cli.main", "check", "--root", str(root)],
         capture_output=True,

@@ -123,8 +123,9 @@ def test_a_root_outside_any_repository_is_one_sentence(tmp_path: Path, capsys: p
 def test_a_link_that_leads_out_of_the_root_is_named_and_the_rest_is_compared(
     root: Path, tmp_path: Path, command: str, is_absolute: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(tmp_path / "elsewhere", "linked__1")
-    outside = tmp_path / "elsewhere" / "compiled" / "staging_queries" / "t"
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    (outside / "far__1").write_text(json.dumps(staging_query("linked.far__1")))
     link = root / "compiled" / "staging_queries" / "linked"
     link.symlink_to(outside if is_absolute else Path("../../../../..") / outside.relative_to(tmp_path))
     assert link.is_dir()

@@ -211,10 +211,12 @@ class TestShapes:
         assert fault["field"] == "metaData.name" and "cannot be a conf's name" in fault["message"]
 
     def test_two_files_of_one_name_are_both_refused_and_named(self, command: Command, root: Path) -> None:
-        (root / BAD).write_text(conf_text(STAGING))
+        other = "compiled/staging_queries/checkout/orders/daily_0200__1"
+        (root / other).parent.mkdir()
+        (root / other).write_text(conf_text(STAGING))
         answer = command("check", "--root", root, "--format", "json")
         (fault,) = answer.json["staging_query/checkout.orders.daily_0200__1"]["errors"]
-        assert fault["rule"] == "C26" and BAD in fault["message"] and f"compiled/{STAGING}" in fault["message"]
+        assert fault["rule"] == "C26" and other in fault["message"] and f"compiled/{STAGING}" in fault["message"]
         assert sum(entry["status"] == "ok" for entry in answer.json.values()) == 3
 
     def test_models_and_team_metadata_are_passed_over(self, command: Command, root: Path) -> None:

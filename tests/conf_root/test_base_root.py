@@ -56,11 +56,13 @@ def test_the_default_branch_deploys_everything(tmp_path: Path) -> None:
 
 def test_a_conf_that_stands_twice_in_the_base_is_left_to_it(tmp_path: Path) -> None:  # C24, C26
     root = branch_of(tmp_path)
+    write(tmp_path / "base", "orders.twice__1", schedule="0 2 * * *")
+    write(root, "orders.twice__1", schedule="0 3 * * *")
     before = set(read(root).judge())
-    changed = tmp_path / "base/compiled/staging_queries/t/changed__1"
-    (changed.parent / "again").mkdir()
-    (changed.parent / "again" / changed.name).write_text(changed.read_text())
-    assert before - set(read(root).judge()) == {"staging_query/t.changed__1"}
+    first = tmp_path / "base/compiled/staging_queries/t/orders.twice__1"
+    (first.parent / "orders").mkdir()
+    (first.parent / "orders" / "twice__1").write_text(first.read_text())
+    assert before - set(read(root).judge()) == {"staging_query/t.orders.twice__1"}
 
 
 def test_a_missing_base_is_a_problem_and_the_tree_no_whole_truth(tmp_path: Path) -> None:  # C23

@@ -32,8 +32,7 @@ def world(tmp_path: Path) -> World:
     """Two confs that are deployed from a root on disk."""
     root = ConfRootOnDisk(tmp_path / "root")
     for conf in (ONE, TWO):
-        name = conf.key.name.removeprefix("t.")
-        root.write("staging_query", name, staging_query(conf.key.name))
+        root.write("staging_query", conf.key.name, staging_query(conf.key.name))
     root.settings("retries: 3\n")
     world = World()
     found = find_deployment(environ={}, conf_root=root.path, state_root=str(tmp_path / "state"))

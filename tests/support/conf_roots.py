@@ -20,7 +20,8 @@ class ConfRootOnDisk:
         (self.path / "chronon.yaml").write_text(text, encoding="utf-8")
 
     def write(self, conf_type: str, name: str, document: dict[str, Any] | str, *, file: str | None = None) -> Path:
-        path = self.path / "compiled" / _FOLDERS[conf_type] / "shop" / (file or name)
+        """A conf at its place, ``<team>/<rest>``, or at ``file`` below the folder of its type."""
+        path = self.path / "compiled" / _FOLDERS[conf_type] / (file or name.replace(".", "/", 1))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
         return path
@@ -35,7 +36,7 @@ def staging_query(name: str, *, schedule: str = "@daily", version: str | None = 
     query = more.pop("query", "SELECT * FROM raw.orders WHERE ds BETWEEN {{ start_date }} AND {{ end_date }}")
     dependencies = more.pop("dependencies", [dependency("raw.orders")])
     execution = {"offlineSchedule": schedule, **more.pop("execution", {})}
-    meta = {"name": name, "team": "shop", "outputNamespace": "shop", "online": 0, **more}
+    meta = {"name": name, "team": name.partition(".")[0], "outputNamespace": "shop", "online": 0, **more}
     if version:
         meta["version"] = version
     return {

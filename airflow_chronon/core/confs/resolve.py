@@ -23,6 +23,7 @@ from airflow_chronon.core.confs.inputs import left_without_inputs
 from airflow_chronon.core.confs.naming import dag_id, tags
 from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf
 from airflow_chronon.core.confs.references import Resolver
+from airflow_chronon.core.confs.rights import own_word_faults
 from airflow_chronon.core.confs.sources import modes_with_dependencies
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.confs.writers import WriterIndex, Writers
@@ -258,6 +259,9 @@ def _empty_ranges(dependencies: Mapping[Mode, Iterable[TableDependency]], grid: 
 def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> ConfPlan:
     conf, faults = draft.conf, draft.faults
     own = _own_settings(conf, faults)
+    if own is not None:
+        said = own_word_faults(own, may_set=settings.confs_may_set)
+        faults += [fault.under("metaData.customJson.airflow") for fault in said]
     if faults and not draft.dependencies:
         raise Rejected(faults, conf=str(conf.key))  # the grid itself is bad: nothing else can be judged
     modes = tuple(draft.modes)

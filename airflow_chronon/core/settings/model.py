@@ -68,6 +68,14 @@ class OnNever(Enum):
     WAIT = "wait"
 
 
+class Guarded(Enum):
+    """What a conf may set of itself only where the deployment allows it (S6)."""
+
+    RUNNER = "runner"
+    CATALOG = "catalog"
+    CALLBACKS = "callbacks"
+
+
 def _environment(value: Any) -> Any:
     name = value.strip().upper() if isinstance(value, str) else value.name if isinstance(value, Environment) else ""
     if name in Environment.__members__:
@@ -153,6 +161,15 @@ class Override(ConfSettings):
         return any(fnmatchcase(text, self.match) for text in (key, *tags))
 
 
+class TeamSettings(Strict):
+    """What belongs to one team (S6)."""
+
+    output_namespaces: tuple[Text, ...]  #: where alone it may write, and where nobody else may; globs
+
+    def owns(self, namespace: str) -> bool:
+        return any(fnmatchcase(namespace, pattern) for pattern in self.output_namespaces)
+
+
 class Settings(ConfSettings):
     """One deployment."""
 
@@ -169,6 +186,12 @@ class Settings(ConfSettings):
     base_root: Text | None = Field(
         default=None,
         description="A checkout of the default branch: another branch then deploys only the confs that differ.",
+    )
+    confs_may_set: tuple[Guarded, ...] = Field(
+        default=(), description="What confs may set of themselves, in their customJson: programs and places."
+    )
+    teams: dict[Text, TeamSettings] = Field(
+        default_factory=dict, description="The namespaces of a team: it writes in no other, and nobody else in them."
     )
     overrides: tuple[Override, ...] = Field(default=(), description="Settings for some confs; the first match wins.")
 

@@ -126,20 +126,29 @@ class TestBadConfs:
         assert list(build_dags(conf_root=root.path)) == ["staging_query.orders.good__1"]
         text = import_errors(root)
         assert len(text.splitlines()) == 2
-        assert "staging_query/orders.too_fine__1 (compiled/staging_queries/shop/orders.too_fine__1)" in text
+        assert "staging_query/orders.too_fine__1 (compiled/staging_queries/orders/too_fine__1)" in text
         assert "(C2)" in text
         assert "the file is not JSON" in text
         assert "Traceback" not in text
 
-    def test_two_confs_with_one_id_are_both_named(self, root):
+    def test_two_files_of_one_name_are_both_named(self, root):
         # C26, prior art 17
-        root.write("staging_query", "orders.a__1", staging_query("orders.a__1"))
-        root.write("staging_query", "orders.a__1", staging_query("orders.a__1"), file="copy")
+        root.write("staging_query", "orders.a.b__1", staging_query("orders.a.b__1"))
+        root.write("staging_query", "orders.a.b__1", staging_query("orders.a.b__1"), file="orders/a/b__1")
         root.staging_query("orders.good")
         assert list(build_dags(conf_root=root.path)) == ["staging_query.orders.good__1"]
         text = import_errors(root)
-        assert "staging_queries/shop/orders.a__1" in text
-        assert "copy" in text
+        assert "staging_queries/orders/a.b__1 and" in text or "and compiled/staging_queries/orders/a.b__1" in text
+        assert "staging_queries/orders/a/b__1" in text
+
+    def test_a_conf_under_the_name_of_another_costs_only_itself(self, root):
+        # S6
+        root.staging_query("orders.a")
+        root.write("staging_query", "orders.a__1", staging_query("orders.a__1"), file="growth/stolen__1")
+        assert list(build_dags(conf_root=root.path)) == ["staging_query.orders.a__1"]
+        name, _team = import_errors(root).splitlines()
+        assert name.startswith("staging_query/growth.stolen__1 (compiled/staging_queries/growth/stolen__1): ")
+        assert "the name 'orders.a__1' is not that of its file, 'growth.stolen__1'" in name
 
     def test_a_callback_that_cannot_be_imported_costs_only_its_own_dags(self, root):
         root.staging_query("orders.good")
@@ -149,7 +158,7 @@ class TestBadConfs:
             "    task_defaults: {on_failure_callback: no.such.function}\n"
         )
         assert list(build_dags(conf_root=root.path)) == ["staging_query.orders.good__1"]
-        assert import_errors(root).startswith("staging_query/orders.bad__1 (compiled/staging_queries/shop/")
+        assert import_errors(root).startswith("staging_query/orders.bad__1 (compiled/staging_queries/orders/")
 
     @pytest.mark.parametrize(
         ("setting", "says"),

@@ -27,7 +27,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConfRootOnDisk:
     """A conf root with one conf, which has been deployed."""
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
     found = ConfRootOnDisk(tmp_path / "root")
-    found.write("staging_query", "one__1", staging_query("shop.one__1"))
+    found.write("staging_query", "shop.one__1", staging_query("shop.one__1"))
     plan = plan_of(staging_query("shop.one__1"))
     record = record_after(plan, manifest_of(plan), None, now=at("2026-06-01"))
     state(found).write_record(record)
@@ -151,7 +151,7 @@ class TestGoodSettings:
 
 class TestTheDagOfAConf:
     def test_that_is_rejected_says_so_and_why(self, root: ConfRootOnDisk) -> None:
-        root.write("staging_query", "one__1", staging_query("shop.one__1", schedule="0 0 31 2 *"))
+        root.write("staging_query", "shop.one__1", staging_query("shop.one__1", schedule="0 0 31 2 *"))
         dag = build_dags(conf_root=root.path)[ONE]
         assert OFF_TAG in dag.tags
         page = str(dag.doc_md)
@@ -159,13 +159,13 @@ class TestTheDagOfAConf:
         assert "no longer deployed" not in page
 
     def test_whose_file_cannot_be_read_says_so(self, root: ConfRootOnDisk) -> None:
-        root.write("staging_query", "one__1", "{")
+        root.write("staging_query", "shop.one__1", "{")
         page = str(build_dags(conf_root=root.path)[ONE].doc_md)
         assert "is rejected" in page and "the file is not JSON" in page
 
     def test_of_another_environment_says_so(self, root: ConfRootOnDisk) -> None:
         document = staging_query("shop.one__1", environments=[int(Environment.CANARY)])
-        root.write("staging_query", "one__1", json.dumps(document))
+        root.write("staging_query", "shop.one__1", json.dumps(document))
         assert "of another environment" in str(build_dags(conf_root=root.path)[ONE].doc_md)
 
     def test_that_is_gone_says_so(self, root: ConfRootOnDisk) -> None:
