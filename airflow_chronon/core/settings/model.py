@@ -164,7 +164,9 @@ class Override(ConfSettings):
 class TeamSettings(Strict):
     """What belongs to one team (S6)."""
 
-    output_namespaces: tuple[Text, ...]  #: where alone it may write, and where nobody else may; globs
+    output_namespaces: tuple[Text, ...] = Field(
+        description="Globs: where alone it may write, and where nobody else may."
+    )
 
     def owns(self, namespace: str) -> bool:
         return any(fnmatchcase(namespace, pattern) for pattern in self.output_namespaces)
