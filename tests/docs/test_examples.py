@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -12,14 +13,19 @@ from typing import Any
 
 import pytest
 import yaml
+from airflow.sdk import DAG
+from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_chronon.cli.main import main
+from airflow_chronon.cli.main import main, parser
+from airflow_chronon.core.calendar.instants import TimeWindow, parse_instant
+from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.core.settings.yaml import read_settings
+from airflow_chronon.engine.argv import JobStart, job_argv
 from tests.support.checkout import ROOT
 from tests.support.jobs import plan_of
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
-_BLOCK = re.compile(r"^```(?P<language>console|yaml|python)\n(?P<text>.*?)^```$", re.S | re.M)
+_BLOCK = re.compile(r"^```(?P<language>console|yaml|python|sh)\n(?P<text>.*?)^```$", re.S | re.M)
 _LINK = re.compile(r"\]\((?!https?:|#)(?P<target>[^)#]+)\)")
 
 
@@ -60,7 +66,100 @@ def test_a_page_s_job_file_is_a_good_job(text: str) -> None:
 def test_a_page_s_python_runs(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples" / "hopsworks", tmp_path / "root")
     monkeypatch.setenv("AIRFLOW__CHRONON__CONF_ROOT", str(tmp_path / "root"))
-    exec(compile(text, "the page", "exec"), {})
+    exec(compile(text, "the page", "exec"), {"__file__": str(tmp_path / "loader.py")})
+
+
+def _lines(language: str, page: str = "") -> list[Any]:
+    """Every command of this package in the blocks of a language, in those of one page perhaps."""
+    return [
+        pytest.param(line, id=f"{block.id}-{line[16:60]}")
+        for block in _blocks(language)
+        if block.id.startswith(page)
+        for line in block.values[0].splitlines()
+        if line.startswith("airflow-chronon ")
+    ]
+
+
+@pytest.mark.parametrize("line", _lines("sh"))
+def test_a_command_of_a_page_is_one(line: str) -> None:
+    assert parser().parse_args(shlex.split(line.partition(" > ")[0], comments=True)[1:])
+
+
+@pytest.fixture(scope="module")
+def feature_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repo as the tutorial lays it out, cloned from where it is shared."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    origin, clone = folder / "origin", folder / "features"
+    shutil.copytree(ROOT / "dags", origin / "dags", ignore=shutil.ignore_patterns("__pycache__"))
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], [*identity, "commit", "-qm", "confs"]):
+        subprocess.run(["git", *command], cwd=origin, check=True)
+    subprocess.run(["git", "clone", "-q", str(origin), str(clone)], check=True)
+    return clone
+
+
+@pytest.mark.parametrize(
+    "line",
+    [each for each in _lines("sh", "tutorial.md") if each.values[0].split()[1] in ("check", "explain")],
+)
+def test_the_tutorial_s_commands_that_need_no_airflow_work(
+    line: str, feature_repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(feature_repo)
+    assert main(shlex.split(line)[1:]) == 0
+    assert capsys.readouterr().out
+
+
+def test_what_reviewers_ask_in_the_tutorial_names_what_differs(
+    feature_repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(feature_repo)
+    command = "airflow-chronon plan --root dags/chronon --base origin/main"
+    assert command in (ROOT / "docs" / "tutorial.md").read_text()
+    gone = feature_repo / "dags/chronon/compiled/staging_queries/growth/visits.weekly__1"
+    text = gone.read_text()
+    gone.unlink()
+    try:
+        assert main(command.split()[1:]) == 0
+    finally:
+        gone.write_text(text)
+    assert "staging_query.growth.visits.weekly__1" in capsys.readouterr().out
+
+
+def test_the_first_job_of_the_page_prints_what_the_page_says() -> None:
+    page = (ROOT / "docs" / "jobs.md").read_text()
+    text = next(block.values[0] for block in _blocks("yaml") if "cron_expression:" in block.values[0])
+    assert text in page
+    runner = plan_of(text).settings.runner.model_dump()
+    window = TimeWindow(parse_instant("2026-06-01T09:00:00Z"), parse_instant("2026-06-01T10:00:00Z"))
+    environ = job_environment(conf="a", mode="run", run_id="r", window=window, own={"REGION": "eu"})
+    command = job_argv(runner["argv"], JobStart("etl.a", "a.yaml", "run", None), legacy_start_time=False)
+    done = subprocess.run(
+        command, env={"PATH": os.environ["PATH"], **environ}, capture_output=True, text=True, check=True
+    )
+    assert f"`{done.stdout.strip()}`" in page
+
+
+def _loaded(holding: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """What a loader file of the page on alerting leaves in its globals, beside the sample shop."""
+    (text,) = (block.values[0] for block in _blocks("python") if holding in block.values[0])
+    monkeypatch.setenv("AIRFLOW__CHRONON__CONF_ROOT", str(ROOT / "dags" / "chronon"))
+    monkeypatch.setenv("AIRFLOW__CHRONON__STATE_ROOT", str(tmp_path / "state"))
+    found: dict[str, Any] = {"__file__": str(tmp_path / "loader.py"), "__name__": "loader"}
+    exec(compile(text, "loader.py", "exec"), found)
+    return {name: DagSerialization.to_dict(each)["dag"] for name, each in found.items() if isinstance(each, DAG)}
+
+
+def test_the_deadline_of_the_page_reaches_airflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dags = _loaded("DeadlineAlert(", monkeypatch, tmp_path)
+    assert {name for name, dag in dags.items() if dag["deadline"] and name != "dag"} == {
+        name for name in dags if ".growth." in name
+    }
+
+
+def test_the_callback_of_the_reconciler_reaches_airflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (task,) = _loaded("build_reconciler(", monkeypatch, tmp_path)["chronon_reconciler"]["tasks"]
+    assert task["__var"]["has_on_failure_callback"] is True
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import grimp
 import pytest
 
+from airflow_chronon.core.waits.outlook import Outlook
 from tests.support.checkout import ROOT
 
 DOCS, PACKAGE = ROOT / "docs", ROOT / "airflow_chronon"
@@ -136,3 +137,41 @@ def test_every_page_is_in_the_index_once() -> None:
 
 def test_the_readme_leads_to_the_index() -> None:
     assert "docs/README.md" in (ROOT / "README.md").read_text().partition("## Further reading")[2]
+
+
+_QUOTED = re.compile(r"`([^`]+)`")
+#: Cells that quote no message: settings, names, commands.
+_NO_MESSAGE = ("enabled: false", "airflow-chronon", "--")
+
+
+def _messages() -> list[str]:
+    """What troubleshooting says that people see, without what differs from case to case."""
+    text = (DOCS / "troubleshooting.md").read_text()
+    cells = "\n".join(re.findall(r"^\|.*\|$", text, re.M))
+    quoted = {each for each in _QUOTED.findall(cells) if " " in each and "CONF" not in each}
+    return sorted(
+        part.strip(" =:.")
+        for each in quoted
+        if not any(word in each for word in _NO_MESSAGE)
+        for part in re.split(r"…|<[^>]*>|\bn\b", each)
+        if len(part.strip(" =:.")) > 3
+    )
+
+
+@cache
+def _source() -> str:
+    code = "\n".join(each.read_text() for each in PACKAGE.rglob("*.py"))
+    outlooks = " ".join(f"{outlook.value} in" for outlook in Outlook)  # they are put together
+    return re.sub(r"\s+", " ", code) + outlooks
+
+
+@pytest.mark.parametrize("part", _messages())
+def test_a_message_of_the_troubleshooting_is_one_of_the_package(part: str) -> None:
+    assert part in _source()
+
+
+def test_troubleshooting_has_a_part_for_every_symptom() -> None:
+    text = (DOCS / "troubleshooting.md").read_text()
+    table = text.partition("| I see | go to |")[2].partition("\n\n")[0]
+    headings = [each for each in _HEADING.findall(text) if not each.startswith("Troubleshooting")]
+    assert sorted(re.findall(r"\[([^\]]+)\]", table)) == sorted(headings)
