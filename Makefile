@@ -11,10 +11,13 @@ ON_A_DATABASE := $(addprefix tests/integration/,runs replays reconciling test_st
 venv: $(VENV)/.installed
 
 $(VENV)/.installed: requirements.lock pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	touch $@
+	@echo "1 of 3: a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "2 of 3: Airflow and what else is needed, by pip: about two minutes the first time"
+	@$(BIN)/python examples/pip_progress.py --require-hashes --no-deps -r requirements.lock
+	@echo "3 of 3: this package"
+	@$(BIN)/python examples/pip_progress.py --no-deps --no-build-isolation -e .
+	@touch $@
 
 demo: venv
 	@$(BIN)/python examples/demo.py $(ARGS)

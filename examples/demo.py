@@ -43,9 +43,11 @@ from shop_data import land_newer, write_source_data
 ROOT = Path(__file__).resolve().parents[1]
 DAGS = ROOT / "dags"
 POLL_SECONDS = 2.0  #: seconds between two looks at Airflow
+ENVIRONMENT = "environment.sh"  #: in the demo's folder: what another shell needs for the commands
 LAND_EVERY = 15.0  #: seconds between two landings of source data, and two questions what is expected
 
-telling = Console(stderr=True, highlight=False, soft_wrap=True)  #: progress; stdout is for the result
+#: Progress; stdout is for the result. Lines are folded where a terminal shows them.
+telling = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 result = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
@@ -134,28 +136,40 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
     warehouse.mkdir()
     telling.print(f"Writing source data into {warehouse}")
     write_source_data(warehouse=warehouse, now=_now(), days=2)
-    telling.print(f"Starting Airflow on {server.url}; its logs are in {server.home}")
+    telling.print(f"Starting Airflow, which takes half a minute; its logs are in {server.home}")
     with server, AirflowApi(url=server.url, user=USER, password=server.password) as api:
         lock.write_text(f"process {os.getpid()}, {server.url}")
-        login = f"Airflow: {server.url}   user {USER}   password {server.password}"
-        telling.print(login)
-        # what the commands need to talk to this Airflow and to find its state and its warehouse, from another terminal
-        names = (CONNECTION, "AIRFLOW_HOME", "AIRFLOW__CHRONON__CONF_ROOT", "CHRONON_WAREHOUSE")
-        exports = "export " + " ".join(f"{name}={shlex.quote(server.environment[name])}" for name in names)
+        entrance = () if ends else (_login(server), _for_the_commands(server, home / ENVIRONMENT))
+        for line in entrance:
+            telling.print(line, markup=False)
         demo = Demo(server=server, watcher=Watcher(api=api, warehouse=warehouse), warehouse=warehouse)
         progress = demo.until_landed(deadline=deadline if ends else None)
         result.print(landed_table(progress, watcher=demo.watcher))
-        if (features := features_table(progress, watcher=demo.watcher)) is not None:
+        if (features := features_table(progress, watcher=demo.watcher, width=result.width)) is not None:
             result.print(features)
         for failure in {failure.dag_id: failure for failure in demo.failures}.values():
-            result.print(f"Not run: {failure}", markup=False, soft_wrap=True)
-        result.print(login, soft_wrap=True)
-        result.print(f"For airflow-chronon: {exports}", markup=False, soft_wrap=True)
+            result.print(f"Not run: {failure}", markup=False, soft_wrap=not result.is_terminal)
+        for line in entrance:
+            result.print(line, markup=False, soft_wrap=True)
         if not ends:
             with contextlib.suppress(KeyboardInterrupt):
                 demo.stay_up()
             telling.print("Stopping")
     return 0
+
+
+def _login(server: LocalAirflow) -> str:
+    return f"Airflow: {server.url}   user {USER}   password {server.password}"
+
+
+def _for_the_commands(server: LocalAirflow, file: Path) -> str:
+    """Write what the commands need in another shell to find this Airflow, its state and its warehouse; how to read it."""
+    names = (CONNECTION, "AIRFLOW_HOME", "AIRFLOW__CHRONON__CONF_ROOT", "CHRONON_WAREHOUSE")
+    file.unlink(missing_ok=True)
+    file.touch(mode=0o600)  # it holds the password
+    file.write_text("".join(f"export {name}={shlex.quote(server.environment[name])}\n" for name in names))
+    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    return f"For airflow-chronon in another shell: . {shlex.quote(str(shown))}"
 
 
 class Demo:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_api import AirflowApi, ApiError, DagRun
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from airflow_chronon.core.calendar.instants import MINUTE
@@ -21,6 +22,7 @@ from airflow_chronon.core.partitions.labels import escape_label
 
 #: The Join whose newest rows are shown at the end.
 SHOWN = "commerce.checkout.serving__1"
+FEATURE_ROWS, FEATURE_WIDTH = 5, 14  #: how many of them at most, and how wide one is with its margin
 
 
 class DemoFailed(RuntimeError):
@@ -214,9 +216,11 @@ def _without_frames(trace: str) -> str:
 def progress_table(progress: Sequence[Progress], *, failures: Sequence[Failure], title: str) -> Table:
     """The moving table for a terminal."""
     failed = Counter(failure.dag_id for failure in failures)
-    table = Table(title=title, title_justify="left")
-    for heading, justify in (("conf", "left"), ("grid", "left"), ("landed", "right"), ("waits for", "left")):
-        table.add_column(heading, justify="right" if justify == "right" else "left")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("conf", no_wrap=True)
+    table.add_column("grid")
+    table.add_column("landed", justify="right", no_wrap=True)
+    table.add_column("waits for", overflow="fold")
     for item in progress:
         bad = failed[item.expected.dag_id]
         done = not item.missing
@@ -235,31 +239,36 @@ def progress_line(item: Progress) -> str:
 
 def landed_table(progress: Sequence[Progress], *, watcher: Watcher) -> Table:
     """What there is to look at now: conf, grid, partitions and rows."""
-    table = Table(title="Landed", title_justify="left")
-    for heading in ("conf", "table", "grid"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("partitions", "rows"):
+    table = Table(title="Landed", title_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("conf", no_wrap=True)
+    table.add_column("grid")
+    for heading in ("landed", "rows"):
         table.add_column(heading, justify="right")
-    table.add_column("from", no_wrap=True)
-    table.add_column("to", no_wrap=True)
+    table.add_column("newest", no_wrap=True)
     for item in progress:
-        labels = item.landed
-        ends = (labels[0], labels[-1]) if labels else ("", "")
-        rows = f"{watcher.rows(item):,}"
-        table.add_row(item.expected.name, item.table, item.expected.grid, str(len(labels)), rows, *ends)
+        newest = item.landed[-1] if item.landed else ""
+        table.add_row(item.expected.name, item.expected.grid, str(len(item.landed)), f"{watcher.rows(item):,}", newest)
     return table
 
 
-def features_table(progress: Sequence[Progress], *, watcher: Watcher, rows: int = 5) -> Table | None:
-    """A few rows of the Join that is served: one line for each of its columns."""
+def features_table(progress: Sequence[Progress], *, watcher: Watcher, width: int) -> Table | None:
+    """A few rows of the Join that is served, as many as fit: one line for each of its columns."""
     from pyarrow import parquet
 
     shown = next((item for item in progress if item.expected.name == SHOWN), None)
     file = watcher.newest_file(shown) if shown is not None else None
     if shown is None or file is None:
         return None
+    names = max(map(len, parquet.read_schema(file).names))
+    rows = min(FEATURE_ROWS, max(1, (width - names) // FEATURE_WIDTH))
     found = parquet.ParquetFile(file).read().slice(0, rows).to_pylist()
-    table = Table(title=f"Features of {shown.landed[-1]} in {shown.table}", title_justify="left")
+    table = Table(
+        title=f"Features of {shown.landed[-1]} in {shown.table}",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("column")
     for row in found:
         table.add_column(str(row["order_id"]), justify="right")

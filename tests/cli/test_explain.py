@@ -67,7 +67,9 @@ class TestWhatComesNext:
     def test_those_that_the_skip_date_drops_are_left_out(self, command: Command, root: Path) -> None:  # H11
         (root / "chronon.yaml").write_text("skip_to_date: 2190-01-01\n")
         (shown,) = command("explain", THREE_HOUR, "--root", root, "--format", "json").json.values()
-        assert shown["runs"][0]["partition_key"] == "2189-12-31-22-00" and len(shown["runs"]) == 5  # it holds that day's start
+        assert (
+            shown["runs"][0]["partition_key"] == "2189-12-31-22-00" and len(shown["runs"]) == 5
+        )  # it holds that day's start
 
     def test_a_schedule_that_is_off_says_so(self, command: Command, root: Path) -> None:
         (root / "chronon.yaml").write_text("enabled: false\n")
