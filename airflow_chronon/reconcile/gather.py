@@ -67,6 +67,7 @@ def gather(place: Place, *, now: Instant) -> Facts:
             dag_id: sum(not has_begun_work(place.server, run) for run in runs) for dag_id, runs in active.items()
         },
         past_runs=_past_runs(place.server, past, problems, now=now),
+        last_fires=_last_fires(place.server, needs.last_fires),
         stranded=_stranded(place, dags),
         backfilling=frozenset(dag_id for dag_id in needs.past_runs if _is_backfilling(place.server, dag_id)),
         settings=_settings(place.server),
@@ -134,6 +135,15 @@ def _past_runs(
             except Exception as error:  # what nobody foresaw in the runs of one DAG must not cost the others
                 problem = f"its runs cannot be read: {type(error).__name__}: {error}"
                 problems[plan.dag_id] = Fault("input", "", problem, "report this with the runs")
+    return found
+
+
+def _last_fires(server: AirflowServer, dag_ids: Iterable[str]) -> dict[str, Instant]:
+    """The fire of the newest scheduled run of each DAG; 0 where there is none."""
+    found: dict[str, Instant] = {}
+    for dag_id in dag_ids:
+        with suppress(NotThere):  # deleted since it was listed
+            found[dag_id] = max((run.run_after for run in server.newest_scheduled(dag_id)), default=0)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.support.confs import at
 
 ID = "job.etl.hourly"
 FIRST = at("2026-06-01 00:00")
+#: The newest hour that has closed.
+NEWEST = iso(int(time.time()) // HOUR * HOUR - HOUR)
 
 
 @pytest.fixture
@@ -122,6 +125,26 @@ class TestPartitions:
         assert states(key(4), key(5)) == [
             "04:00 skipped paused: since 2026-06-01T04:30:00Z",
             "05:00 skipped paused: since 2026-06-01T04:30:00Z",
+        ]
+
+    def test_so_is_a_pause_of_right_now_and_nothing_is_due(self, states, root, airflow) -> None:
+        # H20: the reconciler has not seen it yet
+        airflow.dag_records[ID] = DagRecord(ID, is_paused=True)
+        assert set(states(NEWEST, NEWEST)) == {f"{NEWEST[11:16]} skipped paused: in Airflow, now"}
+        airflow.dag_records[ID] = DagRecord(ID, is_stale=True)
+        assert set(states(NEWEST, NEWEST)) == {f"{NEWEST[11:16]} skipped no DAG: no loader file produces it now"}
+        airflow.dag_records[ID] = DagRecord(ID)
+        assert states(NEWEST, NEWEST)[0].startswith(f"{NEWEST[11:16]} due")
+
+    def test_what_lies_before_the_first_sight_of_a_job_says_so(self, states, root, airflow) -> None:
+        # H20: its start is older
+        shutil.rmtree(root.parent / "home" / "chronon_state")
+        deploy(root, at("2026-06-01 04:30"), start_time="2026-06-01T00:00:00Z")
+        airflow.run_records = [ran(6, "success")]
+        assert states(key(3), key(5)) == [
+            "03:00 skipped before it was first seen: a reconcile first saw it at 2026-06-01T04:30:00Z",
+            "04:00 skipped catch-up off",
+            "05:00 skipped catch-up off",
         ]
 
     def test_so_is_a_schedule_that_was_off(self, states, root, airflow) -> None:

@@ -106,6 +106,24 @@ class TestPauses:
         assert not [action for action in plan.actions if isinstance(action, Unpause)]
         assert any(isinstance(action, Report) and action.conf == ID for action in plan.actions)
 
+    @pytest.mark.parametrize(
+        ("ran_until", "since"),
+        [(2, 3), (5, 5), (None, 1)],
+        ids=["seen late", "seen at once", "before its first run"],
+    )
+    def test_a_pause_that_is_seen_late_is_one_since_the_first_fire_that_did_not_come(
+        self, ran_until: int | None, since: int
+    ) -> None:
+        # H20: it fires at every full hour
+        world = deployed()
+        for hour in range(1, 1 + (ran_until or 0)):
+            ran(world, NOW + hour * HOUR)
+        world.airflow.set_paused(ID, paused=True)
+        later(world, 5 * HOUR)
+        revision = entry(world).now
+        assert revision is not None and revision.is_paused
+        assert revision.since == NOW + since * HOUR
+
     def test_its_record_has_the_pause_and_its_end(self) -> None:
         # H20
         world = self.paused()

@@ -132,7 +132,8 @@ class _Planner:
             # a changed grid is not a new revision: every run of it fails, and the grid of the table goes on to hold (C22)
             record = replace(known or DeploymentRecord(dag_id, None, self.now), manifest=manifest, retirement=None)
         else:
-            record = record_after(plan, manifest, known, now=self.now, is_paused=is_paused_job)
+            last_fire = self.facts.airflow.last_fires.get(dag_id)
+            record = record_after(plan, manifest, known, now=self.now, is_paused=is_paused_job, last_fire=last_fire)
         record, replays = self._replays(plan, record)
         yield _written(known, record)
         yield from self._unpause(dag_id, plan.settings)

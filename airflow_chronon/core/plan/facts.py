@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.conf import Conf
 from airflow_chronon.core.confs.naming import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
@@ -162,6 +163,9 @@ class AirflowFacts:
     active_runs: Mapping[str, int] = field(default_factory=dict)
     idle_runs: Mapping[str, int] = field(default_factory=dict)  #: of the active ones, those that have begun no work
     past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)
+    last_fires: Mapping[str, Instant] = field(
+        default_factory=dict
+    )  #: of jobs that someone paused, the newest that came; 0 for none
     stranded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: by DAG, the ids of runs that never start
     backfilling: frozenset[str] = frozenset()  #: of those with past runs, the DAGs with an active backfill
     settings: AirflowSettings = AirflowSettings()

@@ -10,7 +10,7 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.inputs import begins_later
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.plan.actions import Report, Severity
-from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, StateFacts, TreeFacts, TreeState
+from airflow_chronon.core.plan.facts import AirflowFacts, Deployment, KnownDag, StateFacts, TreeFacts, TreeState
 from airflow_chronon.core.records.grid_contract import contract_fault
 from airflow_chronon.errors import Fault
 
@@ -32,6 +32,7 @@ def findings(
         fault = replace(bad.faults[0], message=f"{bad.faults[0].message}{fires}")
         yield Report(Severity.WARNING, fault, bad.key)
     yield from _state_elsewhere(deployment, airflow, state)
+    yield from _without_dags(deployment, tree, airflow, state)
     yield from _grids(tree, airflow)
     yield from _shared_tables(tree, state)
     yield from _without_inputs(tree, state, now)
@@ -55,6 +56,43 @@ def _state_elsewhere(deployment: Deployment, airflow: AirflowFacts, state: State
 
 def _is_deployed(bad: RejectedConf, state: StateFacts) -> bool:
     return any(bad.key == each.key or bad.file == each.file for each in state.records.values())
+
+
+def _without_dags(
+    deployment: Deployment, tree: TreeFacts, airflow: AirflowFacts, state: StateFacts
+) -> Iterator[Report]:
+    """Good confs and jobs of which Airflow has no live DAG: nobody else would say that nothing runs (C23)."""
+    wanted = {dag_id: plan for dag_id, plan in sorted(tree.plans.items()) if not plan.is_left_out}
+    lacking = [dag_id for dag_id in wanted if not _is_live(airflow.dags.get(dag_id), deployment)]
+    if len(lacking) == len(wanted) > 1 and not any(deployment.owns(dag) for dag in airflow.dags.values()):
+        problem = f"Airflow has none of the DAGs of the {len(lacking)} good confs and jobs"
+        where = f"is there a loader file in the DAG bundle {deployment.bundle}, and does the dag-processor parse it?"
+        yield Report(Severity.WARNING, Fault("C23", "", problem, where))
+        return
+    for dag_id in lacking:
+        dag = airflow.dags.get(dag_id)
+        severity = Severity.NOTE if dag is None and dag_id not in state.records else Severity.WARNING
+        yield Report(severity, Fault("C23", "", *_why_no_dag(dag, deployment)), dag_id)
+
+
+def _is_live(dag: KnownDag | None, deployment: Deployment) -> bool:
+    return dag is not None and not dag.is_stale and deployment.owns(dag)
+
+
+def _why_no_dag(dag: KnownDag | None, deployment: Deployment) -> tuple[str, str]:
+    """What is wrong with a DAG that should be live, and what to do about it."""
+    if dag is not None and not deployment.owns(dag):
+        whose = f"the branch {dag.branch} in the DAG bundle {dag.bundle}"
+        return f"it is good, and its DAG is that of {whose}", "deploy it once, or from a branch of its own"
+    if dag is not None and dag.has_import_errors:
+        return "it is good, and its loader file cannot be imported now", "see airflow dags list-import-errors"
+    remedy = "look whether team or match of build_dags leave it out in all of them, and for import errors"
+    if dag is not None:
+        return "it is good, and no loader file produces its DAG any more", remedy
+    return (
+        "it is good, and Airflow has no DAG of it: no loader file has produced it yet",
+        f"wait for the next parse, or {remedy}",
+    )
 
 
 def _grids(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report]:

@@ -19,6 +19,7 @@ class Needs:
     contracts: tuple[str, ...]  #: confs that are new here, or on another grid than before (C22)
     active_runs: tuple[str, ...]  #: DAGs that are to go
     past_runs: tuple[str, ...]  #: DAGs with pending backfills
+    last_fires: tuple[str, ...]  #: jobs that are paused and were not when they were last seen
 
 
 def needs_of(
@@ -35,8 +36,15 @@ def needs_of(
     def is_on_known_grid(dag_id: str, plan: ConfPlan) -> bool:
         return dag_id in state.records and state.records[dag_id].grid == plan.spec.contract
 
+    def is_newly_paused(dag_id: str, plan: Plan) -> bool:
+        known, dag = state.records.get(dag_id), dags.get(dag_id)
+        if known is None or dag is None or plan.has_partitions or not deployment.owns(dag):
+            return False
+        return dag.is_paused and not known.is_paused
+
     return Needs(
         contracts=tuple(dag_id for dag_id, plan in tree.confs.items() if not is_on_known_grid(dag_id, plan)),
         active_runs=tuple(dag_id for dag_id in orphaned_dags(deployment, tree, state, dags) if dag_id in dags),
         past_runs=tuple(dag_id for dag_id, plan in sorted(tree.plans.items()) if is_pending(dag_id, plan)),
+        last_fires=tuple(dag_id for dag_id, plan in sorted(tree.plans.items()) if is_newly_paused(dag_id, plan)),
     )

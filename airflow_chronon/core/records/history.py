@@ -22,11 +22,13 @@ def record_after(
     *,
     now: Instant,
     is_paused: bool = False,
+    last_fire: Instant | None = None,
 ) -> DeploymentRecord:
     """The record of a good conf or job as of now: the known one, with another revision when the schedule has changed.
 
     A flip of catch-up from off to on, and a start moved back with catch-up on, make earlier partitions due (H13). A job
-    is active since it was new, or since it was last seen to fire after it did not (H14). ``is_paused`` is a job's.
+    is active since it was new, or since it was last seen to fire after it did not (H14). ``is_paused`` is a job's, and
+    ``last_fire`` that of its newest scheduled run, 0 for none, when that is known: a pause may be older than this reconcile.
     """
     revision = ScheduleRevision(now, plan.schedule, plan.settings.enabled, is_paused)
     if known is None or known.meant is None:
@@ -43,6 +45,7 @@ def record_after(
         )
     if known.now is not None and revision.is_like(known.now):
         return after
+    revision = replace(revision, since=_paused_since(revision, known, last_fire))
     pending = pending_after(known, plan.schedule, now=now)
     return replace(after, revisions=(*known.revisions, revision)[-MAX_REVISIONS:], pending=pending)
 
@@ -98,6 +101,17 @@ def is_active(plan: Plan, record: DeploymentRecord | None) -> bool:
     """Whether a schedule that is on fires already, and does not wait for a reconcile to see it."""
     planned, seen = plan.schedule, seen_plan(plan, record).schedule
     return planned is None or not planned.is_on or (seen is not None and seen.is_on)
+
+
+def _paused_since(revision: ScheduleRevision, known: DeploymentRecord, last_fire: Instant | None) -> Instant:
+    """Since when a revision holds: one that is only a pause since the first fire that did not come (H20)."""
+    before, schedule = known.now, revision.schedule
+    if last_fire is None or before is None or not isinstance(schedule, IntervalSchedule):
+        return revision.since
+    if not revision.is_paused or not replace(revision, is_paused=False).is_like(before):
+        return revision.since
+    came = max(last_fire, before.since, known.active_since or 0)
+    return min(revision.since, schedule.cron.first_at_or_after(came + 1))
 
 
 def _makes_older_ones_due(

@@ -20,6 +20,8 @@ class Skip(Enum):
     AFTER_END = "after the end"
     SCHEDULE_OFF = "schedule off"
     NOT_ACTIVE = "not active"
+    NOT_SEEN = "before it was first seen"
+    NO_DAG = "no DAG"
     PAUSED = "paused"
     OTHER_TIMES = "the schedule fired at other times"
     ONLY_NEWEST = "the schedule writes only the newest partition"
@@ -47,6 +49,8 @@ class SkipFacts:
     last_end: Instant | None  #: end of the newest scheduled run; None: nothing was scheduled yet
     kept_grid: str | None = None  #: what the table was first written on, when that is known (C22)
     is_active: bool = True  #: false for a job that is on and that no reconcile has seen: it does not fire yet (H14)
+    first_seen: Instant | None = None  #: when a reconcile first saw a job; None for a conf, and when it is not known
+    halted: Reason | None = None  #: why nothing fires in Airflow now, whatever the schedule says
 
 
 class Skips:
@@ -72,7 +76,7 @@ class Skips:
         if not facts.is_active:
             return Reason(Skip.NOT_ACTIVE, "no reconcile has seen it, so it does not fire yet")
         if coming is not None and self.is_to_come(coming):  # whatever held before: the present schedule runs it
-            return _off(revisions, facts.now) if revisions and revisions[-1].is_paused else None
+            return _off(revisions, facts.now) if revisions and revisions[-1].is_paused else facts.halted
         closed = schedule.end_of(start)
         closed_under = _schedule_at(closed, schedule, revisions)
         if closed_under is None:
@@ -89,7 +93,13 @@ class Skips:
         limits = self._beyond_limits(start, run, fired_under) if fired_under.catch_up.enabled else None
         if schedule.catch_up.enabled:  # what was missed before a flip is due; what a cap dropped stays dropped (H13)
             return self._beyond_limits(start, run, schedule) or limits
-        return limits or Reason(Skip.CATCH_UP_OFF)
+        return limits or self._not_made_up(fire)
+
+    def _not_made_up(self, fire: Instant) -> Reason:
+        first_seen = self._facts.first_seen
+        if first_seen is not None and fire <= first_seen:
+            return Reason(Skip.NOT_SEEN, f"a reconcile first saw it at {iso(first_seen)}")
+        return Reason(Skip.CATCH_UP_OFF)
 
     def is_to_come(self, run: ScheduledRun) -> bool:
         """Whether Airflow will still create this run by itself."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.labels import PartitionKey
-from airflow_chronon.core.runs.skip_reasons import SkipFacts, Skips
+from airflow_chronon.core.runs.skip_reasons import Reason, SkipFacts, Skips
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision
 
@@ -80,6 +80,8 @@ class Known:
     kept_grid: str | None = None
     revisions: Sequence[ScheduleRevision] = ()
     is_active: bool = True  #: false for a job that is on and that no reconcile has seen (H14)
+    first_seen: Instant | None = None  #: when a reconcile first saw a job
+    halted: Reason | None = None  #: why nothing fires in Airflow now
     good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
 
 
@@ -89,7 +91,8 @@ def partition_rows(
     """A row per partition start, in the order given."""
     by_start = newest_runs(schedule, known.runs or ())
     last_end = max((run.window.end for run in known.runs or () if run.is_scheduled), default=None)
-    skips = Skips(schedule, SkipFacts(now, last_end, known.kept_grid, known.is_active), revisions=known.revisions)
+    facts = SkipFacts(now, last_end, known.kept_grid, known.is_active, known.first_seen, known.halted)
+    skips = Skips(schedule, facts, revisions=known.revisions)
     rows = []
     for start in starts:
         label = schedule.label(start)
