@@ -38,7 +38,7 @@ def explain(options: argparse.Namespace) -> int:
     show(
         options,
         text=lambda: "\n\n".join("\n".join(_lines(key, each)) for key, each in shown.items()),
-        value=lambda: {key: verdict_json(each.verdict, each.runs) for key, each in shown.items()},
+        value=lambda: {key: verdict_json(each.verdict, each.kept) for key, each in shown.items()},
     )
     target.report_problems()
     asked_for_bad = options.conf and any(each.verdict.faults for each in shown.values())
@@ -60,6 +60,15 @@ class _Explained:
     verdict: Verdict
     runs: Sequence[ScheduledRun] | None
     next_run: ScheduledRun | None = None  #: the first one after what was asked for
+
+    @property
+    def kept(self) -> Sequence[ScheduledRun] | None:
+        """The runs without those that the skip date drops (H11)."""
+        plan = self.verdict.plan
+        schedule: AnySchedule | None = None if plan is None else plan.schedule
+        if self.runs is None or schedule is None:
+            return self.runs
+        return [run for run in self.runs if schedule.is_kept(run)]
 
 
 def _explained(key: str, verdict: Verdict, options: argparse.Namespace) -> _Explained:
@@ -92,7 +101,7 @@ def _lines(key: str, shown: _Explained) -> list[str]:
     described = describe(plan)
     schedule: AnySchedule | None = plan.schedule
     runs = shown.runs or ()
-    kept = [run for run in runs if schedule is None or schedule.is_kept(run)]
+    kept = shown.kept or ()
     lines = columns(described.run_table(kept), indent=_INDENT)
     if skipped := len(runs) - len(kept):
         assert schedule is not None
