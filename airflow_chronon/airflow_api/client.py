@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from airflow_chronon.airflow_api.answers import Answer, backfill_of, dag_of, import_error_of, run_of, task_of
-from airflow_chronon.airflow_api.errors import AirflowRefused, Conflict, NotThere
+from airflow_chronon.airflow_api.errors import AirflowRefused, AirflowUnreachable, Conflict, NotThere
 from airflow_chronon.airflow_api.login import Login
 from airflow_chronon.airflow_api.records import (
     BackfillRecord,
@@ -23,6 +24,9 @@ from airflow_chronon.core.calendar.instants import Instant, TimeWindow, to_datet
 from airflow_chronon.core.partitions.labels import in_run_id
 
 PAGE = 100  #: the server's own limit
+MOST_PAGES = 20_000  #: of one list: two million runs are four years of minutes
+LISTING_SECONDS = 900  #: for all pages of one list
+LISTING_BYTES = 2**30  #: of all pages of one list
 ANY = "~"  #: stands for every DAG or every run in a path
 
 _STATE = "assets/{id}/state-store"
@@ -209,9 +213,12 @@ class AirflowRest:
         self, what: str, path: str, key: str, *, query: Json, at: Mapping[str, object] | None = None
     ) -> Iterator[Answer]:
         """Every item of a list. Runs and tasks are asked for by cursor, after the last one seen: by offset, one of those
-        that are active would be left out when others end between two pages (C28)."""
-        offset = 0
-        while True:
+        that are active would be left out when others end between two pages (C28).
+
+        A list is as long as the server says, within bounds (S8). Raises :class:`AirflowUnreachable` beyond them.
+        """
+        offset, before, began = 0, None, (time.monotonic(), self._transport.received)
+        for _ in range(MOST_PAGES):
             answer = self._call(what, "GET", path, at=at, query={**query, "limit": PAGE, "offset": offset})
             page = tuple(answer.items(key))
             yield from page
@@ -220,6 +227,17 @@ class AirflowRest:
             is_last = query["cursor"] is None if answer.has("next_cursor") else len(page) < PAGE
             if is_last:
                 return
+            if not page or answer.raw == before:
+                raise self._endless(what, f"says that there is more after {offset} items, and gives no other")
+            before = answer.raw
+            if time.monotonic() - began[0] > LISTING_SECONDS:
+                raise self._endless(what, f"has given {offset} items in {LISTING_SECONDS} seconds, and has more")
+            if self._transport.received - began[1] > LISTING_BYTES:
+                raise self._endless(what, f"has given {LISTING_BYTES // 2**20} MB, and has more")
+        raise self._endless(what, f"has given {offset} items on {MOST_PAGES} pages, and has more")
+
+    def _endless(self, what: str, problem: str) -> AirflowUnreachable:
+        return AirflowUnreachable(self.url, f"{problem} ({what})", "is it an Airflow 3 api-server?")
 
     def _call(self, what: str, method: str, path: str, **more: Any) -> Answer:
         return Answer(self._transport.call(what, method, path, **more), url=self.url, what=what)

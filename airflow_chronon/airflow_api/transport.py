@@ -14,6 +14,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from airflow_chronon.airflow_api.bounded import READ_TIMEOUT, BoundedAnswer, OutOfBounds, ask
 from airflow_chronon.airflow_api.errors import (
     AirflowError,
     AirflowRefused,
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-TRIES = 6  #: of a call that the server fails with 5xx: SQLite may be locked for a moment
-TIMEOUT = 60.0  #: seconds for one answer
+TRIES = 6  #: of a call that the server fails with 5xx, as when SQLite is locked for a moment, or puts off with 429
+LONGEST_PAUSE = 30.0  #: seconds between two tries, whatever the server wishes
+_TOO_MANY_REQUESTS = 429
+_LONGEST_DETAIL = 500  #: characters of the server's own sentence
 _REFUSALS: dict[int, type[AirflowRefused]] = {401: LoginFailed, 403: NoRights, 404: NotThere, 409: Conflict}
 _REMEDIES = {
     401: "check login, password or token of the connection",
@@ -50,8 +53,12 @@ class Transport:
         self._token = login.token
         # a proxy of the environment knows nothing of this machine's own ports
         is_local = (urlsplit(login.url).hostname or "") in ("127.0.0.1", "localhost", "::1")
-        self._http = httpx.Client(timeout=TIMEOUT, trust_env=not is_local)
+        # a redirect is not followed: it may lead anywhere, and the credentials would go there too
+        self._http = httpx.Client(
+            timeout=READ_TIMEOUT, trust_env=not is_local, follow_redirects=False, headers={"Accept-Encoding": "gzip"}
+        )
         self.calls = 0  #: answered requests, for whoever counts them
+        self.received = 0  #: characters of all answers, likewise
 
     def call(
         self,
@@ -66,7 +73,7 @@ class Transport:
         """The JSON of an answer; empty for an empty one.
 
         ``what`` says in errors what was asked, ``at`` fills the ``{names}`` of the path. In a query lists repeat their
-        name, and None is left out. 5xx is asked again, a 401 logs in once more.
+        name, and None is left out. 5xx and 429 are asked again, later and later; a 401 logs in once more.
         Raises :class:`AirflowError`.
         """
         if self._token is None:
@@ -75,47 +82,52 @@ class Transport:
             **{name: quote(str(value), safe="~") for name, value in (at or {}).items()}
         )
 
-        def ask() -> httpx.Response:
+        def request() -> httpx.Request:
             headers = {"Authorization": f"Bearer {self._token}"}
-            return self._http.request(method, url, params=_pairs(query or {}), json=body, headers=headers)
+            return self._http.build_request(method, url, params=_pairs(query or {}), json=body, headers=headers)
 
-        status, text = self._tried(ask)
-        if status == 401 and self._login.token is None:  # the token has expired
+        answer = self._tried(request)
+        if answer.status == 401 and self._login.token is None:  # the token has expired
             self._log_in()
-            status, text = self._tried(ask)
-        if status >= 300:
-            raise self._refusal(what, status, text)
-        return self._json(text)
+            answer = self._tried(request)
+        if answer.status >= 300:
+            raise self._refusal(what, answer)
+        return self._json(answer.text)
 
-    def _tried(self, ask: Callable[[], httpx.Response]) -> tuple[int, str]:
+    def _tried(self, request: Callable[[], httpx.Request]) -> BoundedAnswer:
         import httpx
 
         problem = ""
         for attempt in range(1, TRIES + 1):
+            pause = 0.2 * 2 ** (attempt - 1)
             try:
-                answer = ask()
+                answer = ask(self._http, request())
                 self.calls += 1
-                if answer.status_code < 500:
-                    return answer.status_code, answer.text
-                problem = f"answers {answer.status_code}: {_detail(answer.text)}"
+                self.received += len(answer.text)
+                if answer.status < 500 and answer.status != _TOO_MANY_REQUESTS:
+                    return answer
+                problem = f"answers {answer.status}: {_detail(answer.text)}"
+                pause = max(pause, answer.retry_after(now=time.time()) or 0)
             except httpx.TimeoutException:
-                problem = f"does not answer within {TIMEOUT:g} seconds"
+                problem = f"does not answer within {READ_TIMEOUT:g} seconds"
                 if attempt > 1:
                     break  # it hangs; a third time would take another minute
+            except OutOfBounds as error:  # the next answer would take as much again
+                raise AirflowUnreachable(self._login.url, str(error), "is it an Airflow 3 api-server?") from None
             except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
                 problem = f"does not answer ({error or type(error).__name__})"
             if attempt < TRIES:
-                self._pause(0.2 * attempt)
+                self._pause(min(pause, LONGEST_PAUSE))
         raise AirflowUnreachable(self._login.url, problem)
 
     def _log_in(self) -> None:
         with self._lock:
             url = f"{self._login.url}/auth/token"
             body = {"username": self._login.user, "password": self._login.password}
-            status, text = self._tried(lambda: self._http.post(url, json=body))
-            if status >= 300:
-                raise self._refusal(f"logging in as {self._login.user!r} at {self._login.url}", status, text)
-            token = self._json(text).get("access_token")
+            answer = self._tried(lambda: self._http.build_request("POST", url, json=body))
+            if answer.status >= 300:
+                raise self._refusal(f"logging in as {self._login.user!r} at {self._login.url}", answer)
+            token = self._json(answer.text).get("access_token")
             if not isinstance(token, str) or not (token.isascii() and token.isprintable()):
                 raise AirflowUnreachable(self._login.url, "gives no token", "is it an Airflow 3 api-server?")
             self._token = token
@@ -135,9 +147,13 @@ class Transport:
             )
         return {"value": found}
 
-    def _refusal(self, what: str, status: int, text: str) -> AirflowError:
+    def _refusal(self, what: str, answer: BoundedAnswer) -> AirflowError:
+        status = answer.status
+        if status < 400:
+            problem = f"answers {status}: it leads on to {_place(answer.headers.get('location', ''))} ({what})"
+            return AirflowUnreachable(self._login.url, problem, "give the address that it leads to, if you trust it")
         kind = _REFUSALS.get(status, AirflowRefused)
-        return kind(what, status=status, detail=_detail(text), remedy=_REMEDIES.get(status, ""))
+        return kind(what, status=status, detail=_detail(answer.text), remedy=_REMEDIES.get(status, ""))
 
 
 def _pairs(query: Mapping[str, object]) -> list[tuple[str, str | int | float | bool | None]]:
@@ -156,16 +172,27 @@ def _text(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
+def _place(location: str) -> str:
+    """Where a redirect leads, without a user, a password or a query."""
+    try:
+        parts = urlsplit(location)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        host = ""
+    place = f"{parts.scheme}://{host}{parts.path}" if host else ""
+    return place[:200] if place.isprintable() and place else "another place"
+
+
 def _detail(text: str) -> str:
     """The server's own sentence, on one line."""
     try:
         found = json.loads(text)
-    except ValueError:
-        found = text.strip().split("\n")[0][:200] or "no reason given"
+    except (ValueError, RecursionError):
+        found = text[:_LONGEST_DETAIL].strip().split("\n")[0][:200] or "no reason given"
     if isinstance(found, dict):
         found = found.get("detail", found)
     if isinstance(found, list):
         found = "; ".join(str(each.get("msg", each)) if isinstance(each, dict) else str(each) for each in found)
     if isinstance(found, dict):
         found = found.get("reason") or found.get("message") or json.dumps(found)
-    return " ".join(str(found).split()).rstrip(".")
+    return " ".join(str(found)[: 2 * _LONGEST_DETAIL].split()).rstrip(".")[:_LONGEST_DETAIL]

@@ -21,6 +21,8 @@ class StubServer:
     replies: dict[str, list[Reply]] = field(default_factory=dict)
     seen: list[tuple[str, str, str | None, Any]] = field(default_factory=list)  #: method, path, authorization, body
 
+    headers: dict[str, str] = field(default_factory=dict)  #: that every answer carries
+
     def reply(self, path: str, *replies: Reply) -> None:
         self.replies[path] = list(replies)
 
@@ -46,6 +48,8 @@ def stub_server() -> Iterator[StubServer]:
             text = (value if isinstance(value, str) else json.dumps(value)).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(text)))
+            for name, value in stub.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(text)
 
