@@ -49,6 +49,11 @@ def get_provider_info() -> dict[str, Any]:
                         example="*/15 * * * *",
                         default="*/5 * * * *",
                     ),
+                    "reconcile_timeout": _option(
+                        "After how many seconds a reconcile is ended, whatever holds it up. The next one goes on.",
+                        example="3600",
+                        default="1800",
+                    ),
                     "branch": _option(
                         "The branch that this deployment belongs to. Empty: the branch of the DAG bundle, else chronon.yaml's default.",
                         example="feature-try-v4",

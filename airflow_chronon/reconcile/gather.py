@@ -29,6 +29,8 @@ from airflow_chronon.core.plan.facts import (
 from airflow_chronon.core.plan.needs import needs_of
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.records.history import seen_plan
+from airflow_chronon.core.records.manifest import plan_of_manifest
+from airflow_chronon.core.records.record import DeploymentRecord
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.errors import Fault
 from airflow_chronon.state.files import StateError
@@ -51,7 +53,7 @@ class Place:
 def gather(place: Place, *, now: Instant) -> Facts:
     """The facts as of now, read in two rounds: tree, state and the list of DAGs; then what those show is needed."""
     tree = TreeFacts(TreeState.EMPTY) if place.deployment.given_up else place.root.facts()
-    state = _state(place)
+    state = _state(place, tree)
     listed = place.server.dags(tags=(CHRONON_TAG,))
     broken = broken_dags(listed, place.server)
     dags = {record.dag_id: _known(record, is_broken=record.dag_id in broken) for record in listed}
@@ -171,9 +173,11 @@ def _contracts(server: AirflowServer, plans: Mapping[str, ConfPlan]) -> dict[str
     return {dag_id: kept_grid(server, plan) or plan.spec.contract for dag_id, plan in plans.items()}
 
 
-def _state(place: Place) -> StateFacts:
+def _state(place: Place, tree: TreeFacts) -> StateFacts:
     """What the state folder holds, and which tables other branches write as far as theirs can be read."""
     own = place.state.read_records()
+    unusable = _unusable(place.state, own.found, tree)
+    found = {dag_id: record for dag_id, record in own.found.items() if dag_id not in unusable}
     tables: dict[str, str] = {}
     problems: list[Fault] = []
     for (_, branch), other in open_branches(place.state_root).items():
@@ -187,4 +191,18 @@ def _state(place: Place) -> StateFacts:
         problems += records.damaged.values()
         live = (each.manifest for each in records.found.values() if each.retirement is None)
         tables |= {manifest.table: branch for manifest in live if manifest is not None and manifest.table}
-    return StateFacts(own.found, own.damaged, tables, tuple(problems))
+    return StateFacts(found, {**own.damaged, **unusable}, tables, tuple(problems))
+
+
+def _unusable(state: StateFolder, records: Mapping[str, DeploymentRecord], tree: TreeFacts) -> dict[str, Fault]:
+    """The records from which no DAG can be built, where they are all that is left of a conf: its last runs could never
+    end, and its retirement would wait for them for ever (S9)."""
+    found: dict[str, Fault] = {}
+    for dag_id, record in records.items():
+        if record.manifest is None or not record.keeps_dag or dag_id in tree.plans:
+            continue
+        try:
+            plan_of_manifest(record.manifest)
+        except Exception as error:  # whatever stands in it
+            found[dag_id] = state.damage(dag_id, f"no DAG can be built from it: {type(error).__name__}: {error}")
+    return found

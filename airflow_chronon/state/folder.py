@@ -5,7 +5,7 @@
     <state_root>/<bundle>/<branch>/records/<dag id>.json       what is remembered of one DAG, its deployed conf included
                                    archive/<dag id>/<time>.jsonl
                                    settings.yaml               the text of the last good settings (C23)
-                                   damaged/<dag id>.json       a record that could not be read, kept for whoever wants to look
+                                   damaged/<dag id>.json       a record that could not be used, kept for whoever wants to look
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
@@ -78,8 +79,15 @@ class StateFolder:
         self.files.remove(self._path(dag_id))
 
     def set_aside(self, dag_id: str) -> None:
-        """Move a damaged record to where it holds up nothing."""
-        self.files.move(self._path(dag_id), f"{self.prefix}damaged/{dag_id}.json")
+        """Move a damaged record, or a folder in its place, to where it holds up nothing, beside those set aside before."""
+        taken = frozenset(self.files.names(f"{self.prefix}damaged"))
+        names = (f"{dag_id}{'' if number == 1 else f'.{number}'}.json" for number in count(1))
+        name = next(name for name in names if name not in taken)
+        self.files.move(self._path(dag_id), f"{self.prefix}damaged/{name}")
+
+    def damage(self, dag_id: str, how: str) -> Fault:
+        """What is said of a damaged record."""
+        return self._damage(self._path(dag_id), how)
 
     # settings
 

@@ -263,9 +263,12 @@ class RemoteStorage(_WithErrors):
         self, paths: Iterable[str]
     ) -> dict[str, bytes | None]:  # there are no folders, only names with slashes
         asked = list(paths)
-        with ThreadPoolExecutor(_READERS) as pool:
+        pool = ThreadPoolExecutor(_READERS)
+        try:
             found = zip(asked, pool.map(self.read, asked), strict=True)
             return {path: data for path, data in found if data is not None}
+        finally:  # whoever is told to end does not wait for a read that hangs (S8)
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def open(self, path: str) -> BinaryIO:
         place = f"{self.root}/{path}"

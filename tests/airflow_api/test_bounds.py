@@ -57,9 +57,7 @@ class TestSeconds:
         with misbehaving_server(lambda send, over: drip(send, over, first=first)) as url:
             assert "does not end its answer within 0.5 seconds" in refused(api(url))
 
-    def test_a_listing_that_takes_too_long_is_given_up(
-        self, stub: StubServer, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_listing_that_takes_too_long_is_given_up(self, stub: StubServer, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(client, "LISTING_SECONDS", -1)
         numbers = count()
         monkeypatch.setattr(stub, "next_reply", lambda path: (200, page(numbers, more=True)))

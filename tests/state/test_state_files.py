@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from airflow_chronon.state.files import StateError, open_state_files
-from airflow_chronon.storage.files import Storage
+from airflow_chronon.storage.files import RemoteStorage, Storage
 
 
 def test_what_is_written_is_read_by_another_process(files: Storage, reopen: Callable[[], Storage]) -> None:
@@ -88,3 +89,18 @@ def test_what_is_moved_is_there_and_here_no_more(files: Storage) -> None:
     assert (files.read("a/b.json"), files.read("c/b.json")) == (None, b"new")
     files.move("a/nobody.json", "c/b.json")
     assert files.read("c/b.json") == b"new"
+
+
+def test_a_read_that_hangs_does_not_hold_who_is_told_to_end() -> None:  # S8
+    over = threading.Event()
+
+    class Hanging:
+        def cat_file(self, path: str) -> bytes:
+            if path.endswith("b"):
+                raise KeyboardInterrupt  # as the end of a task's time comes: from outside
+            over.wait()
+            return b""
+
+    with pytest.raises(KeyboardInterrupt):
+        RemoteStorage(Hanging(), "root").read_many(["b", "a"])
+    over.set()

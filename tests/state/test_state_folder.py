@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -17,7 +21,7 @@ from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.state.files import StateError
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
 from airflow_chronon.state.locking import only_reconcile
-from airflow_chronon.storage.files import Storage
+from airflow_chronon.storage.files import LocalStorage, Storage
 from tests.support.confs import at, events, group_by, plan_of, staging_query
 
 NOW = at("2026-06-10")
@@ -192,6 +196,46 @@ def test_two_reconciles_of_one_machine_do_not_overlap(tmp_path_factory: pytest.T
         pass
 
 
+class TimeIsUp(BaseException):
+    """As Airflow ends a task whose time is up: no ``except Exception`` sees it."""
+
+
+HOLDER = """
+import subprocess, sys, time
+from airflow_chronon.core.plan.facts import Deployment
+from airflow_chronon.state.folder import open_state
+from airflow_chronon.state.locking import only_reconcile
+
+with only_reconcile(open_state(sys.argv[1], deployment=Deployment("main", "dags-folder"))):
+    child = subprocess.Popen(["sleep", "600"], close_fds=False)  # a driver that outlives it
+    print(child.pid, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_lock_is_given_back_however_a_reconcile_ends(tmp_path_factory: pytest.TempPathFactory) -> None:  # S8
+    root = str(tmp_path_factory.mktemp("state"))
+    state = open_state(root, deployment=Deployment("main", "dags-folder"))
+    with pytest.raises(TimeIsUp), only_reconcile(state):
+        raise TimeIsUp
+    with only_reconcile(state):
+        pass
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, root], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        child = int(holder.stdout.readline())
+        with pytest.raises(StateError, match="another reconcile holds"), only_reconcile(state):
+            pytest.fail("both hold it")
+    finally:
+        holder.kill()
+        holder.wait()
+    try:
+        with only_reconcile(state):  # though what it started still runs
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
 def test_the_file_of_a_gone_conf_ends_like_its_path_in_the_tree(tmp_path_factory: pytest.TempPathFactory) -> None:
     from airflow_chronon.state.orphaned_files import conf_file
 
@@ -223,3 +267,16 @@ def test_a_state_root_that_no_file_system_takes_is_one_sentence() -> None:
     state = open_state("/tmp/a\0b", deployment=Deployment("main", "b"))
     with pytest.raises(StateError, match=r"state_root: cannot write '/tmp/a\\x00b/b/main'"), only_reconcile(state):
         pytest.fail("it is held")
+
+
+def test_what_is_set_aside_again_lies_beside_what_was_set_aside_before(root: str) -> None:  # S9
+    state = open_state(root, deployment=Deployment("main", "b"))
+    for data in (b"one", b"two"):
+        state.files.write("b/main/records/x.json", data)
+        state.set_aside("x")
+    if isinstance(state.files, LocalStorage):
+        state.files.write("b/main/records/x.json/in a folder", b"three")
+        state.set_aside("x")
+        assert state.files.read("b/main/damaged/x.3.json/in a folder") == b"three"
+    assert [state.files.read(f"b/main/damaged/{name}.json") for name in ("x", "x.2")] == [b"one", b"two"]
+    assert state.dag_ids() == frozenset()

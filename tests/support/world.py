@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -158,7 +159,8 @@ class World:
             for dag_id in held.keys() - facts.plans.keys():
                 manifest = held[dag_id].manifest
                 if manifest is not None and held[dag_id].keeps_dag:
-                    produced[dag_id] = (plan_of_manifest(manifest), False)
+                    with suppress(Exception):  # the loader shows it as an import error, and goes on
+                        produced[dag_id] = (plan_of_manifest(manifest), False)
             produced |= {dag_id: (plan, True) for dag_id, plan in facts.plans.items()}
         for dag_id, record in self.airflow.dag_records.items():
             self.airflow.dag_records[dag_id] = replace(record, is_stale=dag_id not in produced)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.explain import explain_plan
 from airflow_chronon.deployment import DEFAULT_BUNDLE
-from airflow_chronon.errors import ChrononError
+from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import outcome_lines, reconcile
 
 DAG_ID = "chronon_reconciler"
 EVERY_FIVE_MINUTES = "*/5 * * * *"
+HALF_AN_HOUR = 1800  #: seconds; the first reconcile of a thousand DAGs takes ten
 
 
 def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
@@ -59,9 +61,19 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
             task_id="reconcile",
             near=near,
             conf_root=None if conf_root is None else str(conf_root),
+            execution_timeout=_time_limit(),
             inlets=[contracts_asset()],  # what it reads of the contracts is kept only while a DAG refers to it
         )
     return dag
+
+
+def _time_limit() -> timedelta:
+    """After how long Airflow ends a reconcile: one that hangs would keep every later one from its turn (S8)."""
+    text = conf.get("chronon", "reconcile_timeout", fallback="").strip() or str(HALF_AN_HOUR)
+    if not (text.isascii() and text.isdigit() and len(text) <= 6 and int(text)):
+        problem = f"{text!r} is not a number of seconds from 1 to 999999"
+        raise ChrononError(Fault("settings", "[chronon] reconcile_timeout", problem, f"write it like {HALF_AN_HOUR}"))
+    return timedelta(seconds=int(text))
 
 
 class ReconcileOperator(BaseOperator):

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, AirflowTaskTimeout
+from airflow.sdk.execution_time.timeout import timeout
 from pytest_mock import MockerFixture
 
-from airflow_chronon.airflow.dags.reconciler import ReconcileOperator
+from airflow_chronon.airflow.config import deployment_of
+from airflow_chronon.airflow.dags.reconciler import ReconcileOperator, build_reconciler
+from airflow_chronon.airflow_api.client import AirflowRest
+from airflow_chronon.airflow_api.login import Login
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.records.history import record_after
 from airflow_chronon.core.records.manifest import manifest_of
 from airflow_chronon.deployment import DEFAULT_BUNDLE
+from airflow_chronon.errors import ChrononError
 from airflow_chronon.state.folder import open_state
+from airflow_chronon.state.locking import only_reconcile
 from tests.support.conf_roots import ConfRootOnDisk
 from tests.support.confs import at, plan_of, staging_query
+from tests.support.misbehaving_server import Send, misbehaving_server
 
 COMMAND = "airflow connections add chronon_airflow --conn-type chronon_airflow --conn-host http://127.0.0.1:8080"
 
@@ -49,3 +58,39 @@ def test_once_something_was_deployed_a_lost_connection_fails_it(root: ConfRootOn
     with pytest.raises(AirflowFailException) as failed:
         reconcile(root)
     assert COMMAND in str(failed.value)
+
+
+class TestTheTimeLimit:  # S8
+    @pytest.mark.parametrize(("written", "seconds"), [(None, 1800), ("", 1800), ("90", 90)])
+    def test_ends_a_reconcile_that_hangs(
+        self, root: ConfRootOnDisk, monkeypatch: pytest.MonkeyPatch, written: str | None, seconds: int
+    ) -> None:
+        if written is not None:
+            monkeypatch.setenv("AIRFLOW__CHRONON__RECONCILE_TIMEOUT", written)
+        (task,) = build_reconciler(near=__file__, conf_root=root.path).tasks
+        assert task.execution_timeout == timedelta(seconds=seconds)
+
+    @pytest.mark.parametrize("written", ["soon", "0", "-1", "1.5", "٣", "9999999"])
+    def test_that_is_no_time_is_one_sentence(
+        self, root: ConfRootOnDisk, monkeypatch: pytest.MonkeyPatch, written: str
+    ) -> None:
+        monkeypatch.setenv("AIRFLOW__CHRONON__RECONCILE_TIMEOUT", written)
+        with pytest.raises(ChrononError, match=r"^\[chronon\] reconcile_timeout: .* is not a number of seconds"):
+            build_reconciler(near=__file__, conf_root=root.path)
+
+    def test_ends_one_whose_airflow_hangs_and_gives_the_state_back(self, root: ConfRootOnDisk, mocker: Any) -> None:
+        """As Airflow does it, by a signal, while an answer drips."""
+        place = ReconcileOperator(task_id="reconcile", near=__file__, conf_root=str(root.path))
+        context = {"params": {}, "run_id": "r"}
+
+        def hang(send: Send, over: threading.Event) -> None:
+            over.wait()
+
+        with misbehaving_server(hang) as url:
+            server = AirflowRest(Login(url, token="mine"))
+            mocker.patch("airflow_chronon.airflow.dags.reconciler.find_airflow", return_value=server)
+            with pytest.raises(AirflowTaskTimeout), timeout(1):
+                place.execute(context)
+        found = deployment_of(near=__file__, conf_root=str(root.path))
+        with only_reconcile(found.open_state(found.need_branch(found.read_root()))):
+            pass
