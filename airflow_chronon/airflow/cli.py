@@ -7,10 +7,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
+from itertools import product
 
 from airflow.cli.cli_config import ActionCommand, Arg, CLICommand, GroupCommand
 
-from airflow_chronon.airflow_api.login import CONNECTION_ID, Login
+from airflow_chronon.airflow_api.login import EDITORS, Login
 from airflow_chronon.cli.main import COMMANDS, run_command
 from airflow_chronon.cli.options import Command
 from airflow_chronon.deployment import variable
@@ -50,7 +51,7 @@ def _export_settings() -> None:
 
 
 def _find_connection() -> Login | None:
-    """What Airflow's connection says, wherever Airflow keeps it: hooks find those of its database only within a task.
+    """What Airflow's connection of an editor says, wherever Airflow keeps it: hooks find those of its database only within a task.
 
     Airflow's own search writes a warning of the connection's type to stdout, where JSON may be expected.
     """
@@ -58,10 +59,10 @@ def _find_connection() -> Login | None:
 
     from airflow_chronon.airflow.hooks import login_of_connection
 
-    for backend in ensure_secrets_loaded():
+    for connection_id, backend in product(EDITORS, ensure_secrets_loaded()):
         found = None
         with contextlib.suppress(Exception):  # as Airflow does: one that does not answer must not hide the next
-            found = backend.get_connection(conn_id=CONNECTION_ID)
+            found = backend.get_connection(conn_id=connection_id)
         if found is not None:
             return login_of_connection(found)
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from airflow.sdk import BaseHook
@@ -37,19 +38,21 @@ class ChrononAirflowHook(BaseHook):
         return True, "Airflow answers"
 
 
-def find_airflow(connection_id: str = CONNECTION_ID) -> AirflowRest | None:
-    """Airflow's API for a task or a trigger; None when there is no such connection."""
-    login = find_connection(connection_id)
+def find_airflow(*connection_ids: str) -> AirflowRest | None:
+    """Airflow's API for a task or a trigger, by the first of these connections that is there; None without any."""
+    login = find_connection(*connection_ids)
     return None if login is None else AirflowRest(login)
 
 
-def find_connection(connection_id: str = CONNECTION_ID) -> Login | None:
-    """The login of a connection; None when there is none. Raises ``ChrononError`` for one that says too little."""
-    try:
-        connection = BaseHook.get_connection(connection_id)
-    except AirflowNotFoundException:
-        return None
-    return login_of_connection(connection)
+def find_connection(*connection_ids: str) -> Login | None:
+    """The login of the first of these connections that is there, by default that of tasks; None without any.
+
+    Raises ``ChrononError`` for one that says too little.
+    """
+    for connection_id in connection_ids or (CONNECTION_ID,):
+        with contextlib.suppress(AirflowNotFoundException):
+            return login_of_connection(BaseHook.get_connection(connection_id))
+    return None
 
 
 def login_of_connection(connection: Any) -> Login:

@@ -11,7 +11,9 @@ from airflow_chronon.airflow_api.errors import NotConfigured
 from airflow_chronon.errors import Fault
 
 CONNECTION_TYPE = "chronon_airflow"  #: as Airflow's forms and connection URIs call it
-CONNECTION_ID = "chronon_airflow"  #: the connection that tasks and the command line take
+CONNECTION_ID = "chronon_airflow"  #: the connection of tasks, which read
+RECONCILER_ID = "chronon_reconciler"  #: that of the reconciler and the command line, which edit
+EDITORS = (RECONCILER_ID, CONNECTION_ID)  #: the first that is there serves whoever edits: one for all is enough (S10)
 ENVIRONMENT_VARIABLE = f"AIRFLOW_CONN_{CONNECTION_ID.upper()}"
 
 _SCHEMES = ("http", "https")
@@ -113,8 +115,8 @@ def find_login(
 ) -> Login | None:
     """The login of the command line: ``address`` (it may hold user and password), else the connection that is known.
 
-    That is the environment's, else what ``or_ask`` finds, which is called only then. An address without a user takes user,
-    password and token from it. None when neither is there.
+    That is the environment's first of :data:`EDITORS`, else what ``or_ask`` finds, which is called only then. An address
+    without a user takes user, password and token from it. None when neither is there.
     """
     try:
         is_whole = bool(address and urlsplit(address).username)
@@ -122,7 +124,7 @@ def find_login(
         raise _no_address(error) from None
     if address and is_whole:
         return login_of_text(address)
-    text = environ.get(ENVIRONMENT_VARIABLE)
+    text = next((found for each in EDITORS if (found := environ.get(f"AIRFLOW_CONN_{each.upper()}"))), None)
     known = login_of_text(text) if text else or_ask() if or_ask is not None else None
     if not address:
         return known

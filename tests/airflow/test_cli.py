@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 from airflow.cli.cli_config import GroupCommand
 from airflow.models.connection import Connection
 
-from airflow_chronon.airflow.cli import get_chronon_commands
+from airflow_chronon.airflow.cli import _find_connection, get_chronon_commands
+from airflow_chronon.airflow.hooks import find_connection
+from airflow_chronon.airflow_api.login import EDITORS, Login
 from airflow_chronon.cli.main import COMMANDS
 from tests.support.conf_roots import ConfRootOnDisk
 from tests.support.confs import staging_query
@@ -36,7 +39,7 @@ def run(name: str, *arguments: str) -> int:
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConfRootOnDisk:
     """A conf root that only Airflow's configuration names."""
     found = ConfRootOnDisk(tmp_path / "root")
-    found.write("staging_query", "one__1", staging_query("shop.one__1"))
+    found.write("staging_query", "shop.one__1", staging_query("shop.one__1"))
     for option, value in (("CONF_ROOT", found.path), ("STATE_ROOT", tmp_path / "state")):
         monkeypatch.setenv(f"AIRFLOW__CHRONON__{option}", str(value))
     monkeypatch.delenv("AIRFLOW_CONN_CHRONON_AIRFLOW", raising=False)
@@ -63,20 +66,41 @@ def test_airflow_can_build_every_command_and_option() -> None:
 def test_plan_asks_the_airflow_that_its_own_connection_names(
     root: ConfRootOnDisk, airflow: StubServer, session: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from airflow.utils.session import create_session
-
-    connection = Connection(
-        conn_id="chronon_airflow", conn_type="chronon_airflow", host=airflow.url, login="admin", password="secret"
-    )
-    with create_session() as kept:
-        kept.add(connection)
-    try:
+    with connections(airflow.url, chronon_airflow="admin"):
         assert run("plan", "--format", "json") == 0
-    finally:
-        with create_session() as kept:
-            kept.query(Connection).filter_by(conn_id="chronon_airflow").delete()
     assert [each["dag_id"] for each in json.loads(capsys.readouterr().out)][:1] == ["staging_query.shop.one__1"]
     assert airflow.asked("/auth/token") == 1
+
+
+def test_the_connection_of_the_reconciler_wins_over_that_of_tasks_which_may_only_read(
+    root: ConfRootOnDisk, airflow: StubServer, session: Any
+) -> None:  # S10
+    with connections(airflow.url, chronon_airflow="reader", chronon_reconciler="editor"):
+        login = _find_connection()
+    assert login is not None and login.user == "editor"
+
+
+def test_so_it_does_for_the_reconciler(monkeypatch: pytest.MonkeyPatch) -> None:  # S10
+    monkeypatch.setenv("AIRFLOW_CONN_CHRONON_AIRFLOW", "chronon-airflow://reader:a@one")
+    assert [find_connection(*ids) for ids in (EDITORS, ())] == [Login("http://one", "reader", "a")] * 2
+    monkeypatch.setenv("AIRFLOW_CONN_CHRONON_RECONCILER", "chronon-airflow://editor:b@one")
+    assert find_connection(*EDITORS) == Login("http://one", "editor", "b")
+    assert find_connection() == Login("http://one", "reader", "a")
+
+
+@contextmanager
+def connections(url: str, **users: str) -> Iterator[None]:
+    """Airflow's database with connections to ``url``, by their ids."""
+    from airflow.utils.session import create_session
+
+    with create_session() as kept:
+        for name, user in users.items():
+            kept.add(Connection(conn_id=name, conn_type="chronon_airflow", host=url, login=user, password="secret"))
+    try:
+        yield
+    finally:
+        with create_session() as kept:
+            kept.query(Connection).filter(Connection.conn_id.in_(users)).delete()
 
 
 def test_without_a_connection_it_names_the_command_that_makes_it(

@@ -55,6 +55,14 @@ def test_the_address_of_the_command_line_wins_and_takes_the_environments_passwor
     assert find_login({}) is None
 
 
+def test_who_edits_has_a_login_of_its_own_where_there_is_one() -> None:  # S10
+    environ = {
+        ENVIRONMENT_VARIABLE: "chronon-airflow://reader:b@one:1",
+        "AIRFLOW_CONN_CHRONON_RECONCILER": "chronon-airflow://editor:d@one:1",
+    }
+    assert find_login(environ) == Login("http://one:1", "editor", "d")
+
+
 def test_a_login_does_not_show_its_password() -> None:
     assert "secret" not in repr(Login("http://h", "admin", "secret", "secret-token"))
 

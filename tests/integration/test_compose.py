@@ -56,11 +56,56 @@ def test_no_secret_stands_in_the_file() -> None:
     assert literal == []
 
 
-def test_the_example_environment_names_exactly_the_variables_of_the_file() -> None:
+def test_the_example_environment_names_exactly_the_variables_of_the_file_and_starts_nothing_as_it_is() -> None:
+    # ${NAME:?…} refuses an empty value too
     asked = {match["name"] for match in VARIABLE.finditer(FILE.read_text()) if match["name"]}
     given = dict(line.split("=", 1) for line in (ROOT / ".env.example").read_text().splitlines() if "=" in line[:40])
     given = {name: value for name, value in given.items() if not name.startswith("#")}
-    assert given == dict.fromkeys(asked, "change-me")
+    assert given == dict.fromkeys(asked, "")
+
+
+def test_every_container_gives_up_what_it_does_not_need() -> None:  # S10
+    for name, service in services().items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["mem_limit"] and service["pids_limit"], name
+
+
+def test_images_are_named_down_to_their_release() -> None:
+    assert re.fullmatch(r"postgres:\d+\.\d+-\w+", services()["postgres"]["image"])
+
+
+def test_each_service_gets_the_secrets_that_it_needs_and_no_others() -> None:  # S10
+    held = {name: {match["name"] for match in VARIABLE.finditer(str(each))} for name, each in services().items()}
+    database = {"POSTGRES_PASSWORD"}
+    ask_airflow = {"AIRFLOW_JWT_SECRET", "AIRFLOW_FERNET_KEY", "AIRFLOW_ADMIN_PASSWORD", "AIRFLOW_READER_PASSWORD"}
+    assert held == {
+        "postgres": database,
+        "migrate": database,
+        "dag-processor": database,  # it runs whatever lies in the dags folder
+        "triggerer": database | {"AIRFLOW_FERNET_KEY", "AIRFLOW_READER_PASSWORD"},
+        "scheduler": database | ask_airflow,
+        "api-server": database | ask_airflow | {"AIRFLOW_API_SECRET_KEY"},
+    }
+
+
+def test_only_what_writes_the_warehouse_may() -> None:
+    mounts = {
+        name: [each for each in service.get("volumes", []) if each.startswith("warehouse:")]
+        for name, service in services().items()
+    }
+    assert {name: found for name, found in mounts.items() if found} == {
+        "scheduler": ["warehouse:/warehouse"],
+        "triggerer": ["warehouse:/warehouse:ro"],
+    }
+
+
+def test_tasks_read_by_an_account_that_may_change_nothing() -> None:
+    users = services()["api-server"]["environment"]["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"]
+    assert users == "admin:admin,reader:viewer"
+    for name in ("scheduler", "triggerer"):
+        login = json.loads(services()[name]["environment"]["AIRFLOW_CONN_CHRONON_AIRFLOW"])["login"]
+        assert login == "reader", name
 
 
 def test_every_service_that_stays_up_has_a_health_check_and_comes_back() -> None:
@@ -133,25 +178,26 @@ def test_the_commands_and_checks_are_command_lines_that_airflow_parses() -> None
 
 def test_the_api_server_takes_the_admin_password_from_the_environment(tmp_path: Path) -> None:
     shim = tmp_path / "airflow"
-    shim.write_text('#!/bin/sh\necho "$@" "${ADMIN_PASSWORD-no password in the environment}"\n')
+    shim.write_text('#!/bin/sh\necho "$@" "${ADMIN_PASSWORD-no password in the environment}${READER_PASSWORD-}"\n')
     shim.chmod(0o755)
     passwords = tmp_path / "passwords.json"
     environment = {
         "PATH": f"{tmp_path}:/usr/bin:/bin",
         "ADMIN_PASSWORD": 'a "quoted" one',
+        "READER_PASSWORD": "another",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
     }
     _, *arguments = services()["api-server"]["entrypoint"]
     done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "api-server no password in the environment"
-    assert json.loads(passwords.read_text()) == {"admin": 'a "quoted" one'}
+    assert json.loads(passwords.read_text()) == {"admin": 'a "quoted" one', "reader": "another"}
     assert passwords.stat().st_mode & 0o077 == 0
 
 
 def test_the_image_is_built_from_public_names_and_the_lock_with_hashes() -> None:
     dockerfile = (ROOT / "docker" / "Dockerfile").read_text()
     images = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
-    assert images == ["python:3.12-slim", "python:3.12-slim"]
+    assert len(images) == 2 and len(set(images)) == 1 and re.fullmatch(r"python:3\.12\.\d+-slim-\w+", images[0])
     assert "--require-hashes --requirement requirements.lock" in dockerfile
     copied = {
         name for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, re.MULTILINE) for name in line.split()[:-1]

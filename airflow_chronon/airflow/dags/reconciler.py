@@ -14,7 +14,7 @@ from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.config import deployment_of
 from airflow_chronon.airflow.hooks import find_airflow
-from airflow_chronon.airflow_api.login import no_connection
+from airflow_chronon.airflow_api.login import EDITORS, no_connection
 from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.explain import explain_plan
@@ -107,7 +107,7 @@ class ReconcileOperator(BaseOperator):
     def _place(self) -> Place:
         found = deployment_of(near=self._near, conf_root=self._conf_root)
         root = found.need_branch(found.read_root())
-        server, state = find_airflow(), found.open_state(root)
+        server, state = find_airflow(*EDITORS), found.open_state(root)
         if server is None and not state.dag_ids():  # a deployment that is just being set up
             raise AirflowSkipException(f"Nothing is reconciled yet. {no_connection()}")
         if server is None:

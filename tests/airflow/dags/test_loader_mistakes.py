@@ -75,7 +75,7 @@ class TestAMistakeInTheSettings:
         assert OFF_TAG not in build_dags(conf_root=root.path)[ONE].tags
 
     def test_leaves_the_page_of_a_conf_that_is_gone_true(self, root: ConfRootOnDisk) -> None:
-        root.write("staging_query", "two__1", staging_query("shop.two__1"))
+        root.write("staging_query", "shop.two__1", staging_query("shop.two__1"))
         build_dags(conf_root=root.path)
         (root.path / "compiled" / "staging_queries" / "shop" / "one__1").unlink()
         root.settings(TYPO)
@@ -170,5 +170,5 @@ class TestTheDagOfAConf:
 
     def test_that_is_gone_says_so(self, root: ConfRootOnDisk) -> None:
         (root.path / "compiled" / "staging_queries" / "shop" / "one__1").unlink()
-        root.write("staging_query", "two__1", staging_query("shop.two__1"))
+        root.write("staging_query", "shop.two__1", staging_query("shop.two__1"))
         assert "no longer deployed" in str(build_dags(conf_root=root.path)[ONE].doc_md)

@@ -36,7 +36,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker: MockerFixture)
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
     mocker.patch("airflow_chronon.airflow.dags.reconciler.find_airflow", return_value=None)
     found = ConfRootOnDisk(tmp_path / "root")
-    found.write("staging_query", "one__1", staging_query("shop.one__1"))
+    found.write("staging_query", "shop.one__1", staging_query("shop.one__1"))
     return found
 
 
