@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
-from decimal import Decimal
 from typing import Any
 
+from airflow_chronon.catalogs.expressions import Expressions
 from airflow_chronon.catalogs.newest import NoSuchColumn, newest_in_file
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, TableState
-from airflow_chronon.core.waits.catalog import ExpressionValue
+from airflow_chronon.core.waits.catalog import ExpressionValue, IllegalExpression
 from airflow_chronon.errors import CatalogError, ChrononError, Fault
 from airflow_chronon.extras import optional
 from airflow_chronon.storage.files import LocalStorage, StoredFile
@@ -33,10 +32,13 @@ class FilesystemCatalog:
     root: str  #: a path, or a URL that fsspec knows, such as ``s3://bucket/warehouse``
     landed: LandedWhen = LandedWhen.ANY_FILE
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    expression_memory: str = "512MB"  #: what an expression may take, in DuckDB's own words
+    expression_timeout: int = 30  #: seconds that an expression may take
     _newest: dict[tuple[str, str], dict[StoredFile, Instant | None]] = field(
         default_factory=dict, init=False, repr=False
     )
     _opened: Tables | None = field(default=None, init=False, repr=False)
+    _expressions: Expressions | None = field(default=None, init=False, repr=False)
 
     @property
     def tables(self) -> Tables:
@@ -100,45 +102,20 @@ class FilesystemCatalog:
 
         Dates come back as ``YYYY-MM-DD`` and timestamps as ISO-8601 UTC text. Only for roots on this machine.
         """
-        from airflow_chronon.sql.parquet import ParquetViews, UnknownTable, connect
-        from airflow_chronon.sql.spark import read_expression
-
         storage = self.tables.storage
         if not isinstance(storage, LocalStorage):
             message = f"a triggerExpr cannot be evaluated over the root {self.root!r}, which is not on this machine"
-            raise _about(
-                table, CatalogError(Fault("C19", "triggerExpr", message, "remove the triggerExpr, or use a local root"))
-            )
-        duckdb = optional("duckdb", needed_for="evaluating a triggerExpr")
+            fault = Fault("C19", "triggerExpr", message, "remove the triggerExpr, or use a local root")
+            raise IllegalExpression(fault, conf=table)
         try:
-            optional("sqlglot", needed_for="evaluating a triggerExpr")
-            query = read_expression(expression, table=table, field="triggerExpr")
-            with connect({}) as connection:
-                ParquetViews(storage.root).bind(connection, query.tables)
-                rows = connection.execute(f"SELECT * FROM ({query.duckdb}) LIMIT 2").fetchall()
-        except UnknownTable:
-            return None
-        except duckdb.Error as error:
-            text = f"{expression!r} cannot be evaluated: {str(error).splitlines()[0]}"
-            raise _about(table, CatalogError(Fault("C19", "triggerExpr", text, "correct the expression"))) from error
-        except ChrononError as error:
+            for package in ("duckdb", "sqlglot"):
+                optional(package, needed_for="evaluating a triggerExpr")
+        except CatalogError as error:
             raise _about(table, error) from error
-        if len(rows) > 1:
-            text = f"{expression!r} has another value in every row"
-            raise _about(table, CatalogError(Fault("C19", "triggerExpr", text, "aggregate it: max(…), count(*) > 0")))
-        return _plain(rows[0][0]) if rows else None
+        if self._expressions is None:
+            self._expressions = Expressions(str(storage.root), self.expression_memory, self.expression_timeout)
+        return self._expressions.value(table, expression)
 
 
 def _about(table: str, error: ChrononError) -> CatalogError:
     return error if isinstance(error, CatalogError) and error.conf == table else CatalogError(error.fault, conf=table)
-
-
-def _plain(value: Any) -> ExpressionValue:
-    if isinstance(value, datetime):
-        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return aware.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    return value if value is None or isinstance(value, bool | str | int | float) else str(value)

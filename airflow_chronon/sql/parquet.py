@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -17,19 +18,63 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-#: Nothing is fetched from anywhere while a query runs; time has one zone.
-_SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+#: Nothing is fetched from anywhere while a query runs, no variable of Python is a table, and nobody's secrets are read.
+_SETTINGS = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "allow_persistent_secrets": False,
+    "python_enable_replacements": False,
+}
 
 
-class UnknownTable(ChrononError):
+class UnreadableTable(ChrononError):
+    """A table of a query cannot be read; the text says why."""
+
+
+class UnknownTable(UnreadableTable):
     """A table of a query has no data below the root."""
 
+    def __init__(self, fault: Fault, *, table: str) -> None:
+        super().__init__(fault)
+        self.table = table
 
-def connect(settings: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
-    """A DuckDB database in memory, in UTC. Raises :class:`airflow_chronon.extras.MissingExtra`."""
+
+class LeadsOutside(UnreadableTable):
+    """A table of a query holds a link that leads out of the root (S3)."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the queries of one connection may take."""
+
+    memory: str  #: DuckDB's own words, such as ``2GB``
+    spill: str = "0GB"  #: how much may be written to ``spill_folder`` when memory is short
+    spill_folder: str = ""  #: made when it is needed; without one nothing is written
+    threads: int | None = None  #: None leaves it to DuckDB
+
+
+def connect(root: Path, budget: Budget) -> duckdb.DuckDBPyConnection:
+    """A DuckDB database in memory, in UTC, that reaches the files below ``root`` and nothing else (S3).
+
+    No statement can change that any more, nor the budget. Raises :class:`airflow_chronon.extras.MissingExtra`.
+    """
     module = optional("duckdb", needed_for="running SQL over Parquet folders")
-    connection: duckdb.DuckDBPyConnection = module.connect(":memory:", config={**_SETTINGS, **settings})
+    settings = {
+        **_SETTINGS,
+        "memory_limit": budget.memory,
+        "temp_directory": budget.spill_folder,
+        "max_temp_directory_size": budget.spill,
+    }
+    if budget.threads is not None:
+        settings["threads"] = budget.threads
+    connection: duckdb.DuckDBPyConnection = module.connect(":memory:", config=settings)
     connection.execute("SET TimeZone = 'UTC'")
+    # a scan names its files as patterns (see `unglobbed`), and DuckDB judges the pattern as well as the file
+    reachable = ", ".join(literal(text) for text in dict.fromkeys((str(root), unglobbed(str(root)))))
+    connection.execute(f"SET allowed_directories = [{reachable}]")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
     return connection
 
 
@@ -76,13 +121,31 @@ def tried_by_name(work: Callable[[bool], _Result]) -> _Result:
 
 
 def data_files(root: Path, table: str) -> list[str]:
-    """The data files of a table below a root, relative to its folder. Raises :class:`UnknownTable` when it has none."""
+    """The data files of a table below a root, relative to its folder.
+
+    Raises :class:`UnknownTable` when it has none, and :class:`LeadsOutside` for a link that leads out of the root.
+    """
     found = local_tables(root).data_files(table)
     if not found:
         problem = f"the table {table} {'is not there' if found is None else 'has no data files'}"
         remedy = f"let its producer write it to {root / table}, or correct the name"
-        raise UnknownTable(Fault("sql", "", problem, remedy))
+        raise UnknownTable(Fault("sql", "", problem, remedy), table=table)
+    _check_links(root, table, found)
     return found
+
+
+def _check_links(root: Path, table: str, files: Iterable[str]) -> None:
+    folder, inside = f"{root}/{table}", os.path.realpath(root)
+    places = {folder: None}
+    for path in files:
+        place = f"{folder}/{path}"
+        while place not in places:
+            places[place] = None
+            place = place.rpartition("/")[0]
+    for place in filter(os.path.islink, places):
+        if os.path.commonpath((inside, os.path.realpath(place))) != inside:
+            problem = f"the table {table} cannot be read: {place} is a link that leads out of {root}"
+            raise LeadsOutside(Fault("S3", "", problem, "put the files themselves below the root, or mount them there"))
 
 
 @dataclass(frozen=True)
@@ -96,7 +159,7 @@ class ParquetViews:
     ) -> None:
         """Create (or replace) one view per table; ``by_name`` as in :func:`scan`.
 
-        Raises :class:`UnknownTable` before any view is made.
+        Raises :class:`UnknownTable` or :class:`LeadsOutside` before any view is made.
         """
         for table, files in [(table, self._files(table)) for table in dict.fromkeys(tables)]:
             schema = identifier(table.schema or "main")

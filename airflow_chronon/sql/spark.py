@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.extras import optional
+from airflow_chronon.sql.confinement import REMEDY as READ_TABLES
+from airflow_chronon.sql.confinement import reach_outside
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -21,6 +23,10 @@ _LAYOUT = ("hint", "distribute", "sort", "cluster")
 
 class UnreadableSql(ChrononError):
     """SQL that does not parse, or that DuckDB has no words for; the text says where."""
+
+
+class ReachesOutside(UnreadableSql):
+    """SQL that would do more than read tables of the warehouse; the text says what (S3)."""
 
 
 @dataclass(frozen=True, order=True)
@@ -49,7 +55,8 @@ class SparkQuery:
 def read_query(text: str, *, field: str, known: Collection[str] = ()) -> SparkQuery:
     """Translate one SELECT. ``known`` are names without a schema that need no table (temporary views).
 
-    Raises :class:`UnreadableSql`: one sentence with the position and the remedy.
+    Raises :class:`UnreadableSql`: one sentence with the position and the remedy. It is :class:`ReachesOutside` for a query
+    that does more than read tables by name.
     """
     statement = _single(text, field)
     from sqlglot import exp  # after _single, which says it in one sentence when sqlglot is not installed
@@ -79,9 +86,22 @@ def read_view(text: str, *, field: str, known: Collection[str] = ()) -> tuple[st
 
 
 def read_expression(text: str, *, table: str, field: str) -> SparkQuery:
-    """A query for the value of one expression over a table; distinct values only, so that a constant gives one row."""
+    """A query for the value of one expression over a table; distinct values only, so that a constant gives one row.
+
+    Raises like :func:`read_query`, and for what is no single value.
+    """
+    expression = _single(text, field)
+    from sqlglot import exp
+
+    if not isinstance(expression, exp.Condition | exp.Filter | exp.Subquery):
+        kind = expression.key.upper()
+        message = f"a triggerExpr must be one expression, this is {_article(kind)} {kind}"
+        raise UnreadableSql(Fault("sql", field, message, "write an expression such as max(ds) or count(*) > 0"))
     name = ".".join(f"`{part.replace('`', '``')}`" for part in table.split("."))
-    return read_query(f"SELECT DISTINCT ({text}) AS value FROM {name}", field=field)
+    query = _single(f"SELECT DISTINCT (TRUE) AS value FROM {name}", field)
+    assert isinstance(query, exp.Select), "it was written as one"
+    query.selects[0].this.replace(exp.Paren(this=expression))
+    return _translated(query, field=field, known=())
 
 
 def _single(text: str, field: str) -> exp.Expression:
@@ -90,11 +110,21 @@ def _single(text: str, field: str) -> exp.Expression:
         statements = [statement for statement in sqlglot.parse(text, read="spark") if statement is not None]
     except sqlglot.errors.SqlglotError as error:
         raise UnreadableSql(Fault("sql", field, f"the SQL does not parse{_position(error)}", _REMEDY)) from error
+    except Exception as error:
+        raise _unread(error, field) from error
     if len(statements) != 1:
         message = f"there must be exactly one SQL statement, not {len(statements)}"
         raise UnreadableSql(Fault("sql", field, message, "write one SELECT"))
     statement: exp.Expression = statements[0]
     return statement
+
+
+def _unread(error: Exception, field: str) -> UnreadableSql:
+    """What sqlglot does not expect of any SQL ends this query, not the process."""
+    if isinstance(error, RecursionError):
+        return UnreadableSql(Fault("sql", field, "the SQL is nested too deeply", "write it with fewer levels"))
+    problem = f"the SQL cannot be read: sqlglot ends with {type(error).__name__}"
+    return UnreadableSql(Fault("sql", field, problem, _REMEDY))
 
 
 def _position(error: Any) -> str:
@@ -116,17 +146,24 @@ def _translated(statement: exp.Query, *, field: str, known: Collection[str]) -> 
     from sqlglot import ErrorLevel, errors
 
     try:
+        outside = reach_outside(statement)
+        if outside is not None:
+            raise ReachesOutside(Fault("S3", field, outside, READ_TABLES))
         tables = {
             _qualify(node): None for node in _real_tables(statement) if node.db or node.name.casefold() not in known
         }
         _name_schemas_of_columns(statement)
         _drop_layout(statement)
         _keep_dates(statement)
-        text = statement.sql("duckdb", unsupported_level=ErrorLevel.RAISE)
+        text = statement.sql("duckdb", unsupported_level=ErrorLevel.RAISE, comments=False)
     except errors.SqlglotError as error:
         raise UnreadableSql(
             Fault("sql", field, f"the SQL does not translate to DuckDB{_position(error)}", _REMEDY)
         ) from error
+    except ChrononError:
+        raise
+    except Exception as error:
+        raise _unread(error, field) from error
     return SparkQuery(text, tuple(tables))
 
 
@@ -141,6 +178,14 @@ def _real_tables(statement: exp.Query) -> Iterator[exp.Table]:
             if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier) and id(source) not in seen:
                 seen.add(id(source))
                 yield source
+    expressions = {found.alias_or_name.casefold() for found in statement.find_all(exp.CTE)}
+    for table in statement.find_all(exp.Table):  # where no scope looks, a name that nothing in the query has
+        if (
+            isinstance(table.this, exp.Identifier)
+            and id(table) not in seen
+            and table.name.casefold() not in expressions
+        ):
+            yield table
 
 
 def _qualify(node: exp.Table) -> TableName:

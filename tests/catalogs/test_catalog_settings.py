@@ -29,7 +29,8 @@ def test_any_file_is_the_default():
         ({"kind": "hive"}, "catalog.kind: the catalog kind 'hive' is not known .settings.. Use filesystem"),
         (
             {"kind": "filesystem", "root": "w", "lnded": 1},
-            r"catalog.lnded: unknown key 'lnded' .* Did you mean landed\? Allowed are kind, landed, root, storage_options",
+            r"catalog.lnded: unknown key 'lnded' .* Did you mean landed\? "
+            "Allowed are expression_memory, expression_timeout, kind, landed, root, storage_options",
         ),
         (
             {"kind": "filesystem", "root": "w", "landed": "maybe"},

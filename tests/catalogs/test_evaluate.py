@@ -3,6 +3,10 @@
 # ruff: noqa: DTZ001  (columns without a zone are what these tests are about)
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 from pathlib import Path
 
@@ -11,7 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.core.waits.catalog import IllegalExpression
 from airflow_chronon.errors import CatalogError
+from airflow_chronon.sql.expressions import MODULE
+
+ENDLESS = "(SELECT count(*) FROM range(1000000000000) AS a, range(1000000000000) AS b) > 0"
+LIMIT = 120  # seconds after which a test that hangs gives up
 
 
 @pytest.fixture
@@ -80,3 +89,64 @@ def test_a_missing_package_names_the_extra(catalog, mocker):
     mocker.patch.dict("sys.modules", {"duckdb": None})
     with pytest.raises(CatalogError, match=r"'duckdb', which is not installed.*pip install 'airflow-chronon\[local\]'"):
         catalog.evaluate("data.checkouts", "max(ds)")
+
+
+class TestLimits:
+    """An expression is evaluated in a process of its own, within a time and a memory of its own (S3)."""
+
+    def catalog(self, tmp_path: Path, **limits) -> FilesystemCatalog:
+        folder = tmp_path / "data.checkouts" / "ds=2026-06-01"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"amount": [1]}), folder / "part-0.parquet")
+        return FilesystemCatalog(str(tmp_path), **limits)
+
+    def test_what_takes_too_long_is_refused_for_good_the_third_time(self, tmp_path):
+        catalog = self.catalog(tmp_path, expression_timeout=1)
+        message = "had no value after 1s, which is all that catalog.expression_timeout allows"
+        for _ in range(2):
+            with pytest.raises(CatalogError, match=message) as caught:
+                catalog.evaluate("data.checkouts", ENDLESS)
+            assert not isinstance(caught.value, IllegalExpression)
+        with pytest.raises(IllegalExpression, match=message):
+            catalog.evaluate("data.checkouts", ENDLESS)
+
+    @pytest.mark.parametrize(
+        "expression",
+        [
+            "length(repeat('x', 4000000000))",
+            "(SELECT size(collect_list(range)) FROM range(100000000)) > 0",
+            "length(repeat('x', 4000000000)) + length(repeat('y', 4000000000))",
+        ],
+    )
+    def test_what_takes_too_much_names_the_setting(self, tmp_path, expression):
+        catalog = self.catalog(tmp_path, expression_memory="64MB")
+        with pytest.raises(CatalogError, match=r"catalog\.expression_memory") as caught:
+            catalog.evaluate("data.checkouts", expression)
+        assert "\n" not in str(caught.value) and "64MB" in str(caught.value)
+
+    def test_what_reaches_outside_is_refused_for_good(self, tmp_path):
+        with pytest.raises(IllegalExpression, match="read_text stands where a table should"):
+            self.catalog(tmp_path).evaluate("data.checkouts", "(SELECT content FROM read_text('/proc/self/environ'))")
+
+    def test_its_process_knows_no_secrets_and_ends_alone(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "hunter2")
+        catalog = self.catalog(tmp_path, expression_timeout=LIMIT)
+        with ThreadPoolExecutor(1) as threads:
+            value = threads.submit(catalog.evaluate, "data.checkouts", ENDLESS)
+            process = _child()
+            try:
+                assert b"hunter2" not in Path(f"/proc/{process}/environ").read_bytes()
+            finally:
+                os.kill(process, signal.SIGKILL)
+            with pytest.raises(CatalogError, match="ended its process by SIGKILL"):
+                value.result(LIMIT)
+
+
+def _child() -> int:
+    """The process that evaluates an expression for this one."""
+    while True:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                if parent == str(os.getpid()) and MODULE in (folder / "cmdline").read_text():
+                    return int(folder.name)

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Hashable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -96,9 +97,12 @@ class _RunTrigger(BaseTrigger):
 class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     """Waits until one table holds what the run needs of it (C17 to C21).
 
-    All triggers on one table share one listing per poll. Listing and judging run in threads: nothing blocks the loop.
+    All triggers on one table share one listing per poll. Listing and judging run in threads: nothing blocks the loop. Tables
+    that an expression is evaluated over have threads of their own, so that a slow expression delays no other wait (S3).
     """
 
+    #: Where tables are asked for the value of an expression. Each value takes a process while it is worked out.
+    _expressions: ClassVar[ThreadPoolExecutor] = ThreadPoolExecutor(2, thread_name_prefix="chronon-expressions")
     #: The newest observation of each stream, so that a wait that joins between two polls need not wait for the next one.
     _observations: ClassVar[dict[Hashable, tuple[float, Observation]]] = {}
     #: What the waits of each stream need, by trigger.
@@ -167,12 +171,14 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
         catalog = build_catalog(filled(trigger.catalog, os.environ))
+        loop = asyncio.get_running_loop()
+        threads = cls._expressions if any(query.kind == "value" for query in asked) else None
         outlook = TableOutlook(map(writer_from_json, json.loads(trigger.writers)), ProcessSupervisor())
         try:
             while True:
                 waits = [wait for needed in cls._needed.get(key, {}).values() for wait in needed]
                 await outlook.ask(waits, now=now())  # before the listing: what lands in between is seen
-                observation = await asyncio.to_thread(observe, catalog, trigger.table, asked)
+                observation = await loop.run_in_executor(threads, observe, catalog, trigger.table, asked)
                 observation = await outlook.complete(observation, waits, now=now())
                 cls._observations[key] = (time.monotonic(), observation)
                 yield observation

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from airflow_chronon.core.partitions.listing import LandedWhen
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section, over
-from airflow_chronon.core.settings.values import is_filled_text, judged
+from airflow_chronon.core.settings.values import Amount, Duration, is_filled_text, judged
 
 
 class FilesystemCatalogSettings(KindSettings):
@@ -19,6 +19,8 @@ class FilesystemCatalogSettings(KindSettings):
     root: Annotated[str, judged(is_filled_text, "is not a root", "give a path, or a URL such as s3://bucket/warehouse")]
     landed: LandedWhen = LandedWhen.ANY_FILE
     storage_options: dict[str, Any] | None = Field(default=None, repr=False)
+    expression_memory: Amount | None = None
+    expression_timeout: Duration | None = None
 
 
 CATALOGS = Kinds("catalog", FilesystemCatalogSettings)

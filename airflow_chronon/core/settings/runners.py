@@ -11,6 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section
 from airflow_chronon.core.settings.values import (
     MAX_INTEGER,
+    Amount,
+    Duration,
     Text,
     is_filled_text,
     is_number,
@@ -72,9 +74,6 @@ def placeholder_fault(argument: str) -> tuple[str, str] | None:
 
 
 _Warehouse = Annotated[str, BeforeValidator(_folder)]
-_Memory = Annotated[
-    str, judged(lambda value: isinstance(value, str), "is not an amount of memory", "write it like 2GB")
-]
 _Threads = Annotated[
     int,
     judged(
@@ -104,7 +103,9 @@ class LocalRunnerSettings(KindSettings):
 
     kind: Literal["local"] = "local"
     warehouse: _Warehouse  #: by default the root of the catalog
-    memory_limit: _Memory | None = None
+    memory_limit: Amount | None = None
+    spill_limit: Amount | None = None
+    timeout: Duration | None = None
     threads: _Threads | None = None
     kv_store: _LocalFile | None = None
 

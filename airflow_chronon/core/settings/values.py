@@ -15,6 +15,7 @@ from airflow_chronon.core.settings.variables import REFERENCE_SCHEMA
 MAX_INTEGER = 2**31 - 1  #: what Airflow's database holds: one larger number keeps every DAG of a loader file from it
 SENTENCE = "sentence"  #: the type of an error that brings its whole message, and its remedy
 
+_AMOUNT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmgt])i?b", re.IGNORECASE)
 _DURATION = re.compile(r"([0-9]+)\s*([smhd])")
 _UNITS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
 
@@ -50,6 +51,17 @@ def is_text(value: object) -> bool:
 def is_filled_text(value: object) -> bool:
     """Whether it is text that says something."""
     return isinstance(value, str) and bool(value.strip())
+
+
+def is_amount(value: object) -> bool:
+    """Whether it is an amount of memory or disk that is not nothing, such as ``512MB`` or ``2GiB``."""
+    return isinstance(value, str) and amount_in_bytes(value) > 0
+
+
+def amount_in_bytes(text: str) -> int:
+    """The bytes of an amount, in powers of 1024; 0 for what is none."""
+    match = _AMOUNT.fullmatch(text.strip())
+    return int(float(match[1]) * 1024 ** (" kmgt".index(match[2].lower()))) if match else 0
 
 
 def is_number(value: object) -> bool:
@@ -95,6 +107,8 @@ Duration: TypeAlias = Annotated[
         }
     ),
 ]
+#: Memory or disk, in DuckDB's words: ``512MB``, ``2GB``.
+Amount: TypeAlias = Annotated[str, judged(is_amount, "is not an amount of memory", "write it like 512MB or 2GB")]
 #: An instant or a partition, read against each conf's own grid (C29).
 Bound: TypeAlias = Annotated[str, BeforeValidator(_bound), WithJsonSchema({"type": ["string", "integer"]})]
 #: The name or the value of a variable.

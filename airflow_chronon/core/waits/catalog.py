@@ -8,9 +8,14 @@ from typing import Protocol
 
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.listing import TableListing, TableState
+from airflow_chronon.errors import CatalogError
 
 #: What a `triggerExpr` evaluates to (C19): a truth, a value to compare with a label, or nothing.
 ExpressionValue = bool | str | int | float | None
+
+
+class IllegalExpression(CatalogError):
+    """A `triggerExpr` that has no value whatever lands: it can never be waited for."""
 
 
 class PartitionCatalog(Protocol):
@@ -27,7 +32,7 @@ class PartitionCatalog(Protocol):
         """The newest value of a time-partitioned table's column, or None when there is no data (C18)."""
 
     def evaluate(self, table: str, expression: str) -> ExpressionValue:
-        """The value of a `triggerExpr` over the table (C19)."""
+        """The value of a `triggerExpr` over the table (C19). Raises :class:`IllegalExpression` when it can have none."""
 
 
 @dataclass

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from airflow_chronon.core.calendar.instants import DAY, Instant, iso
 from airflow_chronon.core.partitions.listing import TableListing
-from airflow_chronon.core.waits.catalog import PartitionCatalog
+from airflow_chronon.core.waits.catalog import IllegalExpression, PartitionCatalog
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import Forecast
 from airflow_chronon.core.waits.readiness import Readiness, expression_ready, labels_ready, missing_labels, newest_ready
 from airflow_chronon.errors import CatalogError
 
-Answer = TableListing | Instant | bool | str | float | None
+#: An expression that can have no value answers with the error that says so.
+Answer = TableListing | Instant | bool | str | float | IllegalExpression | None
 
 
 class Query(NamedTuple):
@@ -59,10 +60,17 @@ def observe(catalog: PartitionCatalog, table: str, queries: Iterable[Query]) -> 
             elif query.kind == "newest":
                 answers[query] = catalog.newest_value(table, query.about)
             else:
-                answers[query] = catalog.evaluate(table, query.about)
+                answers[query] = _value(catalog, table, query.about)
     except CatalogError as error:
         return Observation({}, str(error))
     return Observation(answers)
+
+
+def _value(catalog: PartitionCatalog, table: str, expression: str) -> Answer:
+    try:
+        return catalog.evaluate(table, expression)
+    except IllegalExpression as error:
+        return error
 
 
 def beyond_now(observation: Observation, *, now: Instant) -> str:
@@ -98,6 +106,8 @@ def missing_starts(waits: Iterable[Wait], observation: Observation) -> frozenset
 
 
 def _verdict(wait: Wait, answer: Answer, forecasts: Mapping[Instant, Forecast]) -> Readiness:
+    if isinstance(answer, IllegalExpression):
+        raise answer
     if isinstance(answer, TableListing):
         if not forecasts or wait.spec is None:
             return labels_ready(wait, answer)

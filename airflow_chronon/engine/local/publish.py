@@ -34,6 +34,11 @@ _STAGING = "_chronon-"
 _LEFTOVER_SECONDS = 24 * 60 * 60
 
 
+def scratch_folder(table: Path) -> Path:
+    """A folder below a table that is this run's own; made by whoever writes there first."""
+    return table / f"{_STAGING}{os.getpid()}-{uuid4().hex}"
+
+
 @dataclass
 class TableWriter:
     """Writes partitions of one table; two writers never share a staging folder, and the last rename wins."""
@@ -85,12 +90,12 @@ class TableWriter:
         """A folder of this run's own below the table, removed afterwards; leftovers of killed runs go first."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._remove_leftovers()
-        self._staging = self.folder / f"{_STAGING}{os.getpid()}-{uuid4().hex}"
+        self._staging = scratch_folder(self.folder)
         self._staging.mkdir()
         try:
             yield self._staging
         finally:
-            _remove(self._staging)
+            remove_folder(self._staging)
             self._staging = None
 
     def _remove_leftovers(self) -> None:
@@ -123,7 +128,7 @@ class TableWriter:
         flush(self.folder)
 
 
-def _remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
     """Remove a folder; the threads of a query that was interrupted may still have added a file while that was done."""
     for _ in range(_REMOVALS):
         shutil.rmtree(folder, ignore_errors=True)

@@ -6,6 +6,7 @@ Computing and publishing are apart: a module per kind of conf computes, and ever
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -13,17 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.core.calendar.instants import HOUR, duration_text
 from airflow_chronon.engine.local.computation import ON_SPARK, Action, Computation, Output, Session
 from airflow_chronon.engine.local.features.group_by import GroupByBackfill, GroupByUpload
 from airflow_chronon.engine.local.joins.join import JoinBackfill
 from airflow_chronon.engine.local.kv import KeyValueStore, MetadataUpload, UploadToKv
-from airflow_chronon.engine.local.publish import TableWriter
+from airflow_chronon.engine.local.publish import TableWriter, remove_folder, scratch_folder
 from airflow_chronon.engine.local.result import Result
 from airflow_chronon.engine.local.staging_query import StagingQueryComputation
 from airflow_chronon.engine.protocol import JobRequest, Log, NothingToWrite
 from airflow_chronon.errors import CatalogError, Fault, JobFailed, JobRefused
 from airflow_chronon.extras import optional
-from airflow_chronon.sql.parquet import connect, literal
+from airflow_chronon.sql.confinement import REMEDY as READ_TABLES
+from airflow_chronon.sql.parquet import Budget, connect
 from airflow_chronon.storage.tables import check_table_name
 
 if TYPE_CHECKING:
@@ -55,10 +58,13 @@ class LocalRunner:
     """
 
     warehouse: str  #: the root folder of all tables
-    memory_limit: str | None = None  #: DuckDB's own words, such as ``2GB``; None leaves it to DuckDB
+    memory_limit: str = "2GB"  #: what queries may take, in DuckDB's own words
+    spill_limit: str = "20GB"  #: what they may write below the table when that is not enough
+    timeout: int = 6 * HOUR  #: seconds until the work is given up
     threads: int | None = None  #: at least 1; None leaves it to DuckDB
     kv_store: str | None = None  #: the SQLite file that uploads go to; None: below the warehouse
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+    _timed_out: bool = field(default=False, init=False, repr=False)
     _connection: duckdb.DuckDBPyConnection | None = field(default=None, init=False, repr=False)
 
     def run(self, job: JobRequest, log: Log) -> None:
@@ -70,18 +76,21 @@ class LocalRunner:
             raise _stopped(job)
         try:
             duckdb = optional("duckdb", needed_for="the embedded engine")
-            check_table_name(job.table)
-            connection = connect(self._settings())
+            root = Path(self.warehouse).expanduser().absolute()
+            spill = scratch_folder(root / check_table_name(job.table))
+            connection = connect(root, Budget(self.memory_limit, self.spill_limit, str(spill), self.threads))
         except CatalogError as error:
             raise JobRefused(error.fault, conf=job.conf) from error
         except duckdb.Error as error:
             raise self._failed(job, error, "check the runner's memory_limit and threads") from error
         self._connection = connection
         try:
-            self._in_thread(lambda: self._work(job, work, connection, log), connection)
+            session = Session(connection, root, FilesystemCatalog(str(root)), log)
+            self._in_thread(lambda: self._work(job, work, session), connection)
         finally:
             self._connection = None
             connection.close()
+            remove_folder(spill)
 
     def _in_thread(self, work: Callable[[], None], connection: duckdb.DuckDBPyConnection) -> None:
         """Do the work in a thread that has ended when this returns, also when a signal handler raises here."""
@@ -94,11 +103,13 @@ class LocalRunner:
                 raised.append(error)
 
         thread = threading.Thread(target=guarded, name="chronon-local", daemon=True)
+        deadline = time.monotonic() + self.timeout
         try:
             thread.start()
             while thread.is_alive():
                 thread.join(_INTERRUPT_SECONDS)
-                if self._stopped.is_set():
+                self._timed_out = self._timed_out or time.monotonic() > deadline
+                if self._stopped.is_set() or self._timed_out:
                     _interrupt(connection)  # again and again: one that comes between two statements is lost
         finally:
             while thread.is_alive():
@@ -114,10 +125,6 @@ class LocalRunner:
         if connection is not None:
             _interrupt(connection)
 
-    def _settings(self) -> dict[str, str]:
-        settings = {"memory_limit": self.memory_limit, "threads": self.threads}
-        return {key: str(value) for key, value in settings.items() if value is not None}
-
     def _work_of(self, job: JobRequest) -> Computation | Action:
         key = job.conf_type, job.mode
         if key in _COMPUTATIONS:
@@ -128,22 +135,18 @@ class LocalRunner:
         fault = Fault("runner", "", f"the embedded engine has no mode {job.mode!r} for {kind}", ON_SPARK)
         raise JobRefused(fault, conf=job.conf)
 
-    def _work(
-        self, job: JobRequest, work: Computation | Action, connection: duckdb.DuckDBPyConnection, log: Log
-    ) -> None:
+    def _work(self, job: JobRequest, work: Computation | Action, session: Session) -> None:
         import duckdb
 
-        root = Path(self.warehouse).expanduser().absolute()
-        session = Session(connection, root, FilesystemCatalog(str(root)), log)
         try:
             if isinstance(work, Action):
                 work.perform(job, session)
             else:
                 self._compute(job, work, session)
         except duckdb.Error as error:
-            raise self._failed(job, error, "correct the query, or give the runner more memory or disk") from error
+            raise self._failed(job, error, "correct the query") from error
         except OSError as error:
-            text = f"cannot write {error.filename or root / job.table}: {error.strerror or error}"
+            text = f"cannot write {error.filename or session.root / job.table}: {error.strerror or error}"
             raise JobFailed(
                 Fault("runner", "", text, "free some space, or give this process the right to write there"),
                 conf=job.conf,
@@ -159,8 +162,8 @@ class LocalRunner:
         for writer in writers:
             writer.check(connection, job.partitions)
         with ExitStack() as stack:
-            stagings = [stack.enter_context(writer.staging()) for writer in writers]
-            connection.execute(f"SET temp_directory = {literal(str(stagings[0] / 'spill'))}")
+            for writer in writers:
+                stack.enter_context(writer.staging())
             computation.compute(job, session)
             written = [
                 self._write(job, output, writer, session) for output, writer in zip(outputs, writers, strict=True)
@@ -192,7 +195,22 @@ class LocalRunner:
     def _failed(self, job: JobRequest, error: Exception, remedy: str) -> JobFailed:
         if self._stopped.is_set():
             return _stopped(job)
+        if self._timed_out:
+            text = f"the work was not done in {duration_text(self.timeout)}, which is all that runner.timeout allows"
+            return JobFailed(
+                Fault("S3", "runner.timeout", text, "correct the query, or give it more time"), conf=job.conf
+            )
+        duckdb = optional("duckdb", needed_for="the embedded engine")
+        if isinstance(error, duckdb.OutOfMemoryException):
+            remedy = (
+                f"correct the query, or raise runner.memory_limit ({self.memory_limit}) or runner.spill_limit "
+                f"({self.spill_limit})"
+            )
         text = str(error).strip().splitlines()[0]  # what follows lists candidates and repeats the query
+        if isinstance(error, duckdb.PermissionException):
+            return JobFailed(
+                Fault("S3", "", f"the query reaches outside the warehouse: {text}", READ_TABLES), conf=job.conf
+            )
         return JobFailed(Fault("runner", "", f"DuckDB says: {text.rstrip('.')}", remedy), conf=job.conf)
 
 

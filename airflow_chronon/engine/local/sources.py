@@ -21,7 +21,7 @@ from airflow_chronon.engine.local.computation import Session, refused
 from airflow_chronon.engine.local.features.columns import TIME, VALID_FROM, VALID_TO
 from airflow_chronon.engine.local.features.documents import FeatureQuery
 from airflow_chronon.engine.protocol import JobRequest
-from airflow_chronon.sql.parquet import UnknownTable, data_files, identifier, literal, scan
+from airflow_chronon.sql.parquet import UnreadableTable, data_files, identifier, literal, scan
 from airflow_chronon.sql.spark import UnreadableSql, read_query
 from airflow_chronon.storage.layout import partition_of
 
@@ -208,7 +208,7 @@ class SourceReader:
         table, column = rows.table.table, rows.table.column
         try:
             files = data_files(self._session.root, table)
-        except UnknownTable as error:
+        except UnreadableTable as error:
             raise refused(self._job, rows.field, error.fault.message, error.fault.remedy, rule="sql") from error
         if rows.table.spec is None:
             return [(path, "") for path in sorted(files, reverse=True)]

@@ -10,7 +10,7 @@ from airflow_chronon.engine.local.computation import ON_SPARK, RESULT, Output, S
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.engine.templates import IllegalTemplate, render_query
 from airflow_chronon.errors import JobRefused
-from airflow_chronon.sql.parquet import ParquetViews, UnknownTable, identifier, tried_by_name
+from airflow_chronon.sql.parquet import ParquetViews, UnreadableTable, identifier, tried_by_name
 from airflow_chronon.sql.spark import SparkQuery, TableName, UnreadableSql, read_query, read_view
 
 _ENGINES = {0: "SPARK", 1: "BIGQUERY", 2: "SNOWFLAKE"}
@@ -50,7 +50,7 @@ class StagingQueryComputation:
             self._query = read_query(rendered, field="query", known=names)
             session.log(f"query for DuckDB: {self._query.duckdb}")
             self._bind(session, by_name=False)
-        except (IllegalTemplate, IllegalLabel, UnreadableSql, UnknownTable) as error:
+        except (IllegalTemplate, IllegalLabel, UnreadableSql, UnreadableTable) as error:
             raise JobRefused(error.fault, conf=job.conf) from error
 
     def compute(self, job: JobRequest, session: Session) -> None:

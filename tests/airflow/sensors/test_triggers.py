@@ -6,12 +6,14 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pytest
 from airflow.triggers.base import TaskSkippedEvent, TaskSuccessEvent, TriggerEvent
 from airflow.triggers.shared_stream import SharedStreamManager
@@ -407,6 +409,60 @@ def test_a_slow_catalog_never_blocks_the_event_loop(wait_for, mocker):
         return await waiting
 
     assert isinstance(finish(story()), TaskSuccessEvent)
+
+
+class TestExpressions:
+    """What a wait for a `triggerExpr` does to others, and how it ends (S3)."""
+
+    ENDLESS = "(SELECT count(*) FROM range(1000000000000) AS a, range(1000000000000) AS b) > {number}"
+
+    @pytest.fixture
+    def endless(self, wait_for, tmp_path):
+        """A wait whose expression never comes to an end by itself."""
+        (tmp_path / "raw.slow" / f"ds={KEY}").mkdir(parents=True)
+        duckdb.sql("SELECT 1 AS a").write_parquet(str(tmp_path / "raw.slow" / f"ds={KEY}" / "a.parquet"))
+
+        def endless(number: int, *, timeout: str) -> PartitionTrigger:
+            expression = self.ENDLESS.format(number=number)
+            trigger = wait_for(TableDependency("raw.slow", "ds", spec_of(DAY), expression=expression))
+            trigger.catalog = trigger.catalog | {"expression_timeout": timeout}
+            return trigger
+
+        return endless
+
+    def test_without_end_delay_no_other_wait(self, wait_for, endless, land, mocker):
+        asked: list[str] = []
+        evaluate = FilesystemCatalog.evaluate
+        mocker.patch.object(FilesystemCatalog, "evaluate", lambda *given: (asked.append(given[2]), evaluate(*given))[1])
+
+        async def story() -> TriggerEvent:
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+            triggerer = Triggerer()
+            slow = [asyncio.create_task(triggerer.run(number, endless(number, timeout="4s"))) for number in range(8)]
+            await until(lambda: len(asked) >= 2)  # as many as are evaluated at a time
+            land(f"raw.orders/ds={KEY}")
+            event = await triggerer.run(100, wait_for())
+            assert not any(task.done() for task in slow)
+            for task in slow:
+                task.cancel()
+            await asyncio.gather(*slow, return_exceptions=True)
+            return event
+
+        assert isinstance(finish(story()), TaskSuccessEvent)
+
+    def test_without_end_fail_their_wait_with_the_setting(self, endless, caplog):
+        with caplog.at_level(logging.INFO):
+            event = finish(outcome(endless(0, timeout="1s")))
+        assert "which is all that catalog.expression_timeout allows" in event.payload[FAILURE]
+        assert len([each for each in caplog.messages if "had no value after 1s" in each]) == 2  # once, and at the end
+
+    @pytest.mark.parametrize(
+        "expression", ["(SELECT content FROM read_text('/proc/self/environ'))", "getenv('HOME')", "max(ds", "SELECT 1"]
+    )
+    def test_that_can_have_no_value_fail_their_wait_at_once(self, wait_for, expression, land):
+        land(f"raw.orders/ds={KEY}")
+        event = finish(outcome(wait_for(replace(ORDERS, expression=expression))))
+        assert "triggerExpr" in event.payload[FAILURE] and "\n" not in event.payload[FAILURE]
 
 
 class TestAGate:

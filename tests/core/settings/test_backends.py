@@ -55,12 +55,14 @@ def test_a_key_of_another_kind_is_not_known():
     (message,) = refused("runner:\n  kind: command\n  thread: 2")
     assert message.startswith("line 3, runner.thread: unknown key 'thread'")
     (message,) = refused("runner:\n  kind: local\n  arg: [x]")
-    assert message.endswith("Allowed are kind, kv_store, memory_limit, threads, warehouse.")
+    assert message.endswith("Allowed are kind, kv_store, memory_limit, spill_limit, threads, timeout, warehouse.")
 
 
 def test_the_tables_of_a_catalog_are_a_known_key_of_every_kind():
     (message,) = refused("catalog: {tabels: []}")
-    assert message.endswith("Did you mean tables? Allowed are kind, landed, root, storage_options, tables.")
+    assert message.endswith(
+        "Did you mean tables? Allowed are expression_memory, expression_timeout, kind, landed, root, storage_options, tables."
+    )
     (message,) = refused("catalog: {tables: [{match: x, lnded: any_file}]}")
     assert message.endswith("Allowed are kind, landed, match, root, storage_options.")
 

@@ -1,0 +1,1 @@
+"""Spark SQL over Parquet folders: what it may reach."""
