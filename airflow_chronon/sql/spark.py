@@ -149,11 +149,11 @@ def _translated(statement: exp.Query, *, field: str, known: Collection[str]) -> 
         outside = reach_outside(statement)
         if outside is not None:
             raise ReachesOutside(Fault("S3", field, outside, READ_TABLES))
+        _drop_layout(statement)  # first: a hint names tables that it does not read
         tables = {
             _qualify(node): None for node in _real_tables(statement) if node.db or node.name.casefold() not in known
         }
         _name_schemas_of_columns(statement)
-        _drop_layout(statement)
         _keep_dates(statement)
         text = statement.sql("duckdb", unsupported_level=ErrorLevel.RAISE, comments=False)
     except errors.SqlglotError as error:

@@ -433,7 +433,12 @@ class TestExpressions:
     def test_without_end_delay_no_other_wait(self, wait_for, endless, land, mocker):
         asked: list[str] = []
         evaluate = FilesystemCatalog.evaluate
-        mocker.patch.object(FilesystemCatalog, "evaluate", lambda *given: (asked.append(given[2]), evaluate(*given))[1])
+
+        def noted(catalog: FilesystemCatalog, table: str, expression: str) -> object:
+            asked.append(expression)
+            return evaluate(catalog, table, expression)
+
+        mocker.patch.object(FilesystemCatalog, "evaluate", noted)
 
         async def story() -> TriggerEvent:
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))

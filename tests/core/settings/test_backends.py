@@ -61,10 +61,13 @@ def test_a_key_of_another_kind_is_not_known():
 def test_the_tables_of_a_catalog_are_a_known_key_of_every_kind():
     (message,) = refused("catalog: {tabels: []}")
     assert message.endswith(
-        "Did you mean tables? Allowed are expression_memory, expression_timeout, kind, landed, root, storage_options, tables."
+        "Did you mean tables? Allowed are expression_memory, expression_timeout, kind, landed, root, "
+        "storage_options, tables."
     )
     (message,) = refused("catalog: {tables: [{match: x, lnded: any_file}]}")
-    assert message.endswith("Allowed are kind, landed, match, root, storage_options.")
+    assert message.endswith(
+        "Allowed are expression_memory, expression_timeout, kind, landed, match, root, storage_options."
+    )
 
 
 def test_the_embedded_engine_cannot_write_to_a_catalog_elsewhere():

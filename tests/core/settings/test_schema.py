@@ -34,7 +34,7 @@ GOOD_SETTINGS = [
     "sensor: {timeout: '${WAIT:-2d}'}\ntask_defaults: {email: a@b.c, on_failure_callback: '${CALL:-a.b}'}",
     "catalog: {root: /a, landed: success_file, storage_options: {key: '${A}'}, tables: [{match: 'v.*', root: 's3://b'}]}",
     "runner: {kind: command, argv: [a, '{mode}'], env: {B: '${A}'}, cwd: /a, grace_seconds: 1.5}",
-    "runner: {kind: local, warehouse: /w, memory_limit: 2GB, threads: 2, kv_store: /k}",
+    "runner: {kind: local, warehouse: /w, memory_limit: 2GB, spill_limit: 5GB, timeout: 2h, threads: 2, kv_store: /k}",
     "overrides: [{match: 'a/*', runner: {kind: command, cwd: /a}, catalog: {tables: []}, enabled: false}]",
 ]
 BAD_SETTINGS = [
