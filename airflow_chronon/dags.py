@@ -121,7 +121,7 @@ def _built(
         try:
             records = found.open_state(root).read_records(waiting)
         except ChrononError as error:
-            bad.append(RejectedConf("state folder", found.state_root, (error.fault,)))
+            bad.append(RejectedConf("state folder", found.shown_state_root, (error.fault,)))
             # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
     bad += _damaged(records, found)
     for plan in chosen:
@@ -161,7 +161,7 @@ def _kept(
         if picked.wanted is not None and orphaned_files.is_dir():
             forget_files(orphaned_files, keep=state.dag_ids())
     except ChrononError as error:
-        bad.append(RejectedConf("state folder", found.state_root, (error.fault,)))
+        bad.append(RejectedConf("state folder", found.shown_state_root, (error.fault,)))
         return
     bad += _damaged(records, found)
     for dag_id, record in sorted(records.found.items()):
@@ -174,7 +174,7 @@ def _kept(
             page = off_page(plan, verdicts, problems=root.other_problems, held_on=root.held_on) if picked.pages else ""
             yield build_dag(plan, path=path, doc=page, namespace_prefix=root.namespace_prefix, fires=Fires.NEVER)
         except Exception as error:
-            bad.append(_not_built(error, key=dag_id, file=f"its record in {found.state_root}"))
+            bad.append(_not_built(error, key=dag_id, file=f"its record in {found.shown_state_root}"))
 
 
 def _fits_nothing(picked: _Picked, root: ConfRoot) -> Fault:
@@ -187,7 +187,8 @@ def _fits_nothing(picked: _Picked, root: ConfRoot) -> Fault:
 
 def _damaged(records: Records, found: Deployment) -> list[RejectedConf]:
     return [
-        RejectedConf(dag_id, f"its record in {found.state_root}", (why,)) for dag_id, why in records.damaged.items()
+        RejectedConf(dag_id, f"its record in {found.shown_state_root}", (why,))
+        for dag_id, why in records.damaged.items()
     ]
 
 

@@ -18,6 +18,7 @@ from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
+from airflow_chronon.storage.files import shown_address
 
 OPTIONS = ("conf_root", "branch", "state_root")  #: of Airflow's section ``[chronon]``
 DEFAULT_ROOT = "dags/chronon"  #: for commands and Python, which run beside a checkout
@@ -37,6 +38,11 @@ class Deployment:
     #: A folder of this machine for the files of confs that are gone, while their last jobs need them.
     orphaned_files: Path
     environ: Mapping[str, str] = field(repr=False)
+
+    @property
+    def shown_state_root(self) -> str:
+        """The state root for messages, without a password (S4)."""
+        return shown_address(self.state_root)
 
     def read_root(self) -> ConfRoot:
         """The conf root as it is on disk; one that cannot be read does not know its branch."""

@@ -5,7 +5,7 @@ A :class:`Fault` is one broken rule. Readers collect faults and raise once; the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 LONGEST = 2_000  #: characters of a part of a fault: whoever types a book gets no book back
@@ -34,6 +34,10 @@ class Fault:
         """The same fault with its field placed below ``prefix``."""
         return replace(self, field=f"{prefix}.{self.field}" if self.field else prefix)
 
+    def reworded(self, word: Callable[[str], str]) -> Fault:
+        """The same fault with what it says put through ``word``."""
+        return replace(self, message=word(self.message), remedy=word(self.remedy))
+
 
 def _shortened(text: str) -> str:
     """The text, a long one without its middle: what is quoted stands there, and what is wrong with it around it."""
@@ -50,6 +54,11 @@ class ChrononError(Exception):
         self.fault, self.conf = fault, conf
         super().__init__(f"{conf}: {fault}" if conf else str(fault))
 
+    def reword(self, word: Callable[[str], str]) -> None:
+        """Say the same with every text put through ``word``."""
+        self.fault = self.fault.reworded(word)
+        self.args = (f"{self.conf}: {self.fault}" if self.conf else str(self.fault),)
+
 
 class Rejected(ChrononError):
     """Every fault that was found in one conf, file or setting, raised once."""
@@ -59,8 +68,16 @@ class Rejected(ChrononError):
         if not self.faults:
             raise ValueError("Rejected needs at least one fault")
         super().__init__(self.faults[0], conf=conf)
+        self._say()
+
+    def reword(self, word: Callable[[str], str]) -> None:
+        self.faults = tuple(fault.reworded(word) for fault in self.faults)
+        self.fault = self.faults[0]
+        self._say()
+
+    def _say(self) -> None:
         lines = "; ".join(str(fault) for fault in self.faults)
-        self.args = (f"{conf}: {lines}" if conf else lines,)
+        self.args = (f"{self.conf}: {lines}" if self.conf else lines,)
 
 
 class CatalogError(ChrononError):

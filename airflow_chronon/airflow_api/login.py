@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from airflow_chronon.airflow_api.errors import NotConfigured
 from airflow_chronon.errors import Fault
@@ -29,7 +29,9 @@ class Login:
     token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
+        parts = _parts(self.url)
+        if "@" in self.url:
+            raise _misconfigured("its address holds a user or a password", "give them apart from it")
         if parts.scheme not in _SCHEMES or not parts.hostname:
             raise _misconfigured(
                 f"{self.url!r} is not the address of Airflow's API", "write it like http://127.0.0.1:8080"
@@ -61,13 +63,9 @@ def login_of_parts(
         raise _misconfigured("its connection does not name a host", "give the host of Airflow's api-server")
     if "://" not in address:
         address = f"{more.get('scheme') or 'http'}://{address}"
-    try:
-        parts = urlsplit(address)
-        has_port = parts.port is not None
-    except ValueError as error:
-        raise _no_address(error) from None
+    parts = _parts(address)
     place = parts.netloc.rpartition("@")[2]  # user and password have fields of their own, and stand in no message
-    netloc = place if port is None or has_port else f"{place}:{port}"
+    netloc = place if port is None or parts.port is not None else f"{place}:{port}"
     below = "/".join(each.strip("/") for each in (parts.path, path or "") if each.strip("/"))
     token = more.get("token")
     url = f"{parts.scheme}://{netloc}" + (f"/{below}" if below else "")
@@ -81,14 +79,11 @@ def login_of_text(text: str) -> Login:
     if text.startswith("{"):
         return _of_json(text)
     scheme, colon, rest = text.partition("://")
-    try:
-        parts = urlsplit(scheme.replace("_", "-") + colon + rest)  # an underscore cannot stand in a scheme
-    except ValueError as error:
-        raise _no_address(error) from None
+    parts = _parts(scheme.replace("_", "-") + colon + rest)  # an underscore cannot stand in a scheme
     kind = parts.scheme.replace("-", "_")
     if kind not in (CONNECTION_TYPE, *_SCHEMES):
         remedy = f"write it like {CONNECTION_TYPE.replace('_', '-')}://user:password@host:8080"
-        if not colon:  # what stands there may be a password
+        if not colon or not parts.scheme:  # what stands there may be a password
             raise _misconfigured("the connection has no scheme", remedy)
         raise _misconfigured(f"a connection of the type {scheme!r} is not one to Airflow's API", remedy)
     extra: dict[str, object] = dict(parse_qsl(parts.query))
@@ -96,13 +91,9 @@ def login_of_text(text: str) -> Login:
         extra |= _mapping(str(extra["__extra__"]))
     if kind in _SCHEMES:
         extra["scheme"] = kind
-    try:
-        port = parts.port
-    except ValueError:
-        raise _misconfigured("the port of the connection is not a number", "give a port from 1 to 65535") from None
     return login_of_parts(
         host=unquote(parts.hostname or ""),
-        port=port,
+        port=parts.port,
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
         path=parts.path,
@@ -118,11 +109,7 @@ def find_login(
     That is the environment's first of :data:`EDITORS`, else what ``or_ask`` finds, which is called only then. An address
     without a user takes user, password and token from it. None when neither is there.
     """
-    try:
-        is_whole = bool(address and urlsplit(address).username)
-    except ValueError as error:
-        raise _no_address(error) from None
-    if address and is_whole:
+    if address and _parts(address).username:
         return login_of_text(address)
     text = next((found for each in EDITORS if (found := environ.get(f"AIRFLOW_CONN_{each.upper()}"))), None)
     known = login_of_text(text) if text else or_ask() if or_ask is not None else None
@@ -164,7 +151,7 @@ def _of_json(text: str) -> Login:
         more.setdefault("scheme", kind)
     port = fields.get("port")
     if port and not (str(port).isascii() and str(port).isdigit()):
-        raise _misconfigured(f"its port {port!r} is not a number", "write it like 8080")
+        raise _misconfigured("its port is not a number", "write it like 8080")
     return login_of_parts(
         host=str(fields.get("host") or ""),
         port=int(str(port)) if port else None,
@@ -187,12 +174,22 @@ def _mapping(text: str) -> dict[str, object]:
     return found
 
 
-def _no_address(error: ValueError) -> NotConfigured:
-    """Without the address itself, which may hold a password."""
-    remedy = (
-        "write it like http://127.0.0.1:8080, and percent-encode whatever in a password is neither letter nor digit"
-    )
-    return _misconfigured(f"it is not the address of Airflow's API: {error}", remedy)
+def _parts(address: str) -> SplitResult:
+    """The parts of an address, its port a number or none.
+
+    A password that is not percent-encoded ends where it holds a ``/``, a ``?`` or a ``#``: its rest would be taken for host
+    and path, be called and be shown. Nor does the error quote anything: any part may be of a password.
+    """
+    remedy = "write it like http://user:password@127.0.0.1:8080, with %2F for / in a password, %40 for @ and %3A for :"
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        problem = "its address cannot be read: its port is not a number, or its password is not percent-encoded"
+        raise _misconfigured(problem, remedy) from None
+    if "@" in parts.path + parts.query + parts.fragment:
+        raise _misconfigured("its address has an @ behind the host: its password is not percent-encoded", remedy)
+    return parts
 
 
 def _misconfigured(problem: str, remedy: str) -> NotConfigured:

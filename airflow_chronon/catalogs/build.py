@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.partitions.listing import TableListing
 from airflow_chronon.core.settings.catalogs import CATALOGS
-from airflow_chronon.core.waits.catalog import PartitionCatalog
+from airflow_chronon.core.settings.kinds import NO_VARIABLES
+from airflow_chronon.core.settings.variables import Secrets
+from airflow_chronon.core.waits.catalog import ExpressionValue, PartitionCatalog
 
 #: The class of every kind of catalog in :data:`airflow_chronon.core.settings.catalogs.CATALOGS`.
 CLASSES: Mapping[str, Callable[..., PartitionCatalog]] = {"filesystem": FilesystemCatalog}
 
 
-def build_catalog(settings: Mapping[str, object]) -> PartitionCatalog:
-    """The catalog that a section describes, filled in; nothing is opened yet.
+def build_catalog(settings: Mapping[str, object], environ: Mapping[str, str] = NO_VARIABLES) -> PartitionCatalog:
+    """The catalog that a section describes, filled in from ``environ``; nothing is opened yet.
 
-    Raises :class:`airflow_chronon.errors.Rejected` with every unknown kind, key or value and what is allowed.
+    No message of it holds what was filled in (S4). Raises :class:`airflow_chronon.errors.Rejected` with every unknown kind,
+    key or value and what is allowed.
     """
-    found = CATALOGS.read(settings)
-    return CLASSES[found.kind](**found.arguments)
+    found = CATALOGS.read(settings, environ)
+    catalog, secrets = CLASSES[found.kind](**found.arguments), Secrets.of(settings, environ=environ)
+    return DiscreetCatalog(catalog, secrets) if secrets.values else catalog
+
+
+@dataclass(frozen=True)
+class DiscreetCatalog:
+    """A catalog whose errors hold nothing of what was filled into its settings: drivers quote addresses and keys (S4)."""
+
+    catalog: PartitionCatalog
+    secrets: Secrets
+
+    def list_partitions(self, table: str) -> TableListing:
+        with self.secrets.kept():
+            return self.catalog.list_partitions(table)
+
+    def newest_value(self, table: str, column: str) -> Instant | None:
+        with self.secrets.kept():
+            return self.catalog.newest_value(table, column)
+
+    def evaluate(self, table: str, expression: str) -> ExpressionValue:
+        with self.secrets.kept():
+            return self.catalog.evaluate(table, expression)

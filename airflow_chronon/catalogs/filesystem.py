@@ -14,7 +14,7 @@ from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, Ta
 from airflow_chronon.core.waits.catalog import ExpressionValue, IllegalExpression
 from airflow_chronon.errors import CatalogError, ChrononError, Fault
 from airflow_chronon.extras import optional
-from airflow_chronon.storage.files import LocalStorage, StoredFile
+from airflow_chronon.storage.files import LocalStorage, StoredFile, shown_address
 from airflow_chronon.storage.layout import is_data_file, listing_of
 from airflow_chronon.storage.tables import Tables, open_tables
 
@@ -104,7 +104,8 @@ class FilesystemCatalog:
         """
         storage = self.tables.storage
         if not isinstance(storage, LocalStorage):
-            message = f"a triggerExpr cannot be evaluated over the root {self.root!r}, which is not on this machine"
+            place = shown_address(self.root)
+            message = f"a triggerExpr cannot be evaluated over the root {place!r}, which is not on this machine"
             fault = Fault("C19", "triggerExpr", message, "remove the triggerExpr, or use a local root")
             raise IllegalExpression(fault, conf=table)
         try:

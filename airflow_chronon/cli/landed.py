@@ -6,7 +6,6 @@ import os
 
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.confs.plan import Plan
-from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.readiness import check_shape
 
 
@@ -21,7 +20,7 @@ class Landings:
         if table not in self._seen:
             assert plan.spec is not None  # who fills a table has partitions
             column = plan.spec.column
-            listing = build_catalog(filled(plan.settings.catalog.of_table(table), os.environ)).list_partitions(table)
+            listing = build_catalog(plan.settings.catalog.of_table(table), os.environ).list_partitions(table)
             check_shape(table, column, listing)
             self._seen[table] = listing.labels(column)
         return self._seen[table]

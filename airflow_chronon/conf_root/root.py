@@ -29,6 +29,7 @@ from airflow_chronon.core.plan.facts import TreeFacts, TreeState, tree_facts
 from airflow_chronon.core.records.manifest import family_of
 from airflow_chronon.core.settings.backends import backend_problems, runner_problems
 from airflow_chronon.core.settings.model import Settings
+from airflow_chronon.core.settings.variables import Secrets, filled
 from airflow_chronon.errors import Fault, Rejected
 
 _CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
@@ -232,7 +233,8 @@ class _Base:
 
 
 def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], problems: list[Fault]) -> _Base:
-    path = root / str(settings.base_root)
+    path = root / filled(str(settings.base_root), environ)
+    secrets = Secrets.of(settings.base_root, environ=environ)
     faults: list[Fault] = []
     if path.resolve() == root.resolve():  # everything would be left to itself
         fault = Fault("C24", "", "it is the conf root itself", "name a checkout of the default branch beside it")
@@ -240,11 +242,13 @@ def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], probl
         return _Base({}, frozenset(), is_empty=True)
     confs, bad_confs = read_confs(path, settings, problems=faults)
     jobs, bad_jobs = read_jobs(path, environ=environ, problems=faults)
-    problems += [replace(fault, rule="C24", field=f"{SETTINGS_FILE} base_root") for fault in faults]
+    problems += [
+        replace(fault.reworded(secrets.hidden), rule="C24", field=f"{SETTINGS_FILE} base_root") for fault in faults
+    ]
     documents = {str(conf.key): conf.raw for conf in confs} | {job.key: job.text.raw for job in jobs}
     if not documents:
         problem, remedy = (
-            f"no conf and no job is in {path}",
+            f"no conf and no job is in {root / str(settings.base_root)}",
             "check the default branch out there, or leave base_root out",
         )
         problems.append(Fault("C24", f"{SETTINGS_FILE} base_root", problem, remedy))

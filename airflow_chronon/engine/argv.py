@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from string import Formatter
 
 from airflow_chronon.core.settings.runners import placeholder_fault
+from airflow_chronon.core.settings.values import VALUE
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobRefused, Rejected
 
@@ -30,8 +31,12 @@ _MODES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 def check_template(template: Sequence[str], *, field: str) -> None:
     """Raises :class:`Rejected` with every placeholder that is not known, and every open brace."""
-    found = [(index, placeholder_fault(argument)) for index, argument in enumerate(template)]
-    faults = [Fault("settings", f"{field}[{index}]", *fault) for index, fault in found if fault is not None]
+    found = [(index, argument, placeholder_fault(argument)) for index, argument in enumerate(template)]
+    faults = [
+        Fault("settings", f"{field}[{index}]", fault[0].replace(VALUE, repr(argument)), fault[1])
+        for index, argument, fault in found
+        if fault is not None
+    ]
     if faults:
         raise Rejected(faults)
 

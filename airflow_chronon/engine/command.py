@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from airflow_chronon.core.settings.environment import WINDOW_VARIABLES
+from airflow_chronon.core.settings.environment import passed_on
+from airflow_chronon.core.settings.variables import Secrets
 from airflow_chronon.engine.argv import build_argv, check_template
 from airflow_chronon.engine.protocol import JobRequest, Log
 from airflow_chronon.engine.watchdog import watchdog
@@ -74,42 +75,57 @@ class Command:
     """A process to be started: its argument list and the variables of its run."""
 
     conf: str  #: the conf or job that it is for, as people write it
-    argv: Sequence[str]
+    argv: Sequence[str] = field(repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the run's variables (H5)
+    #: The arguments as the settings have them, without what the environment holds (S4); by default as they are.
+    unfilled_argv: Sequence[str] | None = None
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The arguments for messages."""
+        return self.argv if self.unfilled_argv is None else self.unfilled_argv
 
 
 @dataclass
 class CommandRunner:
     """Runs one command at a time, in a session of its own, so that all it starts can be ended together.
 
-    The command's environment is the process's without the variables of a window, then ``env``, then the run's (H5). A
-    runner that was stopped runs nothing more. Raises :class:`airflow_chronon.errors.Rejected` when built with an unknown placeholder.
+    The command's environment is the process's without the variables of a window and without Airflow's own secrets, save
+    those that ``pass_env`` names (S5); then ``env``, then the run's (H5). A runner that was stopped runs nothing more. Raises
+    :class:`airflow_chronon.errors.Rejected` when built with an unknown placeholder.
     """
 
-    argv: Sequence[str] | None = None  #: a template that replaces the driver's command line
+    #: A template that replaces the driver's command line.
+    argv: Sequence[str] | None = field(default=None, repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    pass_env: Sequence[str] = ()
     cwd: str | None = None
     grace_seconds: float = 4.0  #: from SIGTERM to SIGKILL; Airflow kills a stopped worker after 5
+    unfilled_argv: Sequence[str] | None = None  #: ``argv`` as the settings have it, for messages; by default itself
+    secrets: Secrets = field(default=Secrets(), kw_only=True)  #: what no message may hold (S4)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _asked: float | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.unfilled_argv is None:
+            self.unfilled_argv = self.argv
         if self.argv is not None:
             check_template(self.argv, field="runner.argv")
 
     def run(self, job: JobRequest, log: Log) -> None:
         """Run the command of a conf to its end; see :class:`airflow_chronon.engine.protocol.Runner`."""
-        self.run_command(Command(job.conf, build_argv(job, template=self.argv), job.environment), log)
+        argv, shown = (build_argv(job, template=each) for each in (self.argv, self.unfilled_argv))
+        self.run_command(Command(job.conf, argv, job.environment, shown), log)
 
     def run_command(self, command: Command, log: Log) -> None:
         """Run a command to its end; ends and raises as :meth:`run` does."""
-        argv = command.argv
+        argv = command.shown
         log(f"command: {list(argv)}")
         last: deque[str] = deque(maxlen=_LAST_LINES)
 
         def tell(line: str) -> None:
-            last.append(line[:_SHOWN_OF_A_LINE])
+            last.append(self.secrets.hidden(line)[:_SHOWN_OF_A_LINE])
             log(line)
 
         if self._stopped.is_set():
@@ -133,7 +149,7 @@ class CommandRunner:
 
     @contextmanager
     def _started(self, command: Command) -> Iterator[subprocess.Popen[bytes]]:
-        with watchdog(grace_seconds=self.grace_seconds) as watch:
+        with watchdog(grace_seconds=self.grace_seconds, environment=passed_on(os.environ)) as watch:
             process = self._start(command)
             watch(process.pid)  # the leader of a session of its own, so its group's id too
             self._asked = None
@@ -145,12 +161,11 @@ class CommandRunner:
                 self._process = None
 
     def _start(self, command: Command) -> subprocess.Popen[bytes]:
-        # a window of the worker's own environment does not belong to this run (H7)
-        inherited = {name: value for name, value in os.environ.items() if name not in WINDOW_VARIABLES}
-        environment, argv = {**inherited, **self.env, **command.environment}, command.argv
+        inherited = passed_on(os.environ, pass_env=self.pass_env)
+        environment, shown = {**inherited, **self.env, **command.environment}, command.shown
         try:
             return subprocess.Popen(
-                argv,
+                command.argv,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -160,14 +175,11 @@ class CommandRunner:
                 bufsize=0,
             )
         except (OSError, ValueError) as error:
-            place = (
-                self.cwd
-                if isinstance(error, NotADirectoryError) or (self.cwd and not os.path.isdir(self.cwd))
-                else argv[0]
-            )
-            text = f"cannot start {argv[0]!r}: {place}: {getattr(error, 'strerror', None) or error}"
+            is_place = isinstance(error, NotADirectoryError) or (self.cwd and not os.path.isdir(self.cwd))
+            place = self.secrets.hidden(str(self.cwd)) if is_place else shown[0]
+            text = f"cannot start {shown[0]!r}: {place}: {getattr(error, 'strerror', None) or error}"
             remedy = "install it on the worker, or set the runner's argv and cwd"
-            raise JobRefused(Fault("runner", "argv", text, remedy), conf=command.conf) from error
+            raise JobRefused(Fault("runner", "argv", text, remedy), conf=command.conf) from None
 
     def _follow(self, process: subprocess.Popen[bytes], output: IO[bytes], tell: Log) -> None:
         """Tell every line until the command has ended, or has closed its output and is to stop."""

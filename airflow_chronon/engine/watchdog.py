@@ -12,18 +12,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 _POLL_SECONDS = 0.1
 
 
 @contextmanager
-def watchdog(*, grace_seconds: float) -> Iterator[Callable[[int], None]]:
+def watchdog(*, grace_seconds: float, environment: Mapping[str, str]) -> Iterator[Callable[[int], None]]:
     """Gives ``watch(group)``: if this process dies inside the block, that process group is ended.
 
-    It gets SIGTERM, and SIGKILL after ``grace_seconds`` (0 or more). Call ``watch`` once. Raises ``OSError`` when no
-    process can be started.
+    It gets SIGTERM, and SIGKILL after ``grace_seconds`` (0 or more). ``environment`` is the watchdog's own. Call ``watch``
+    once. Raises ``OSError`` when no process can be started.
     """
     process = subprocess.Popen(
         # The interpreter alone (no site, no variables, no current folder): it starts in a few milliseconds.
@@ -31,6 +31,7 @@ def watchdog(*, grace_seconds: float) -> Iterator[Callable[[int], None]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        env=environment,
         start_new_session=True,  # what ends the worker's own group must not end the watchdog too
         bufsize=0,
     )

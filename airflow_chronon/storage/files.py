@@ -7,6 +7,7 @@ error a :class:`StorageError` is there.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -29,16 +30,23 @@ _CHANGED_KEYS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "e
 _TEMPORARY = ".tmp-"
 _READERS = 8  # in an object store each file is a round trip
 
+_USER = re.compile(r"(?<=://)\S*@")  # to the last @: a password may hold anything that is not percent-encoded
+
 Skip = Callable[[str], bool]
+
+
+def shown_address(text: str) -> str:
+    """A text without the users and passwords of the addresses in it (S4)."""
+    return _USER.sub("", text)
 
 
 class StorageError(Exception):
     """A file or folder cannot be listed, read or written; the text says which, and why."""
 
     def __init__(self, doing: str, place: object, cause: BaseException) -> None:
-        self.place, self.cause = str(place), cause
-        reason = str(getattr(cause, "strerror", None) or cause).strip().splitlines()
-        super().__init__(f"cannot {doing} {place}: {reason[0] if reason else type(cause).__name__}")
+        self.place, self.cause = shown_address(str(place)), cause
+        reason = shown_address(str(getattr(cause, "strerror", None) or cause)).strip().splitlines()
+        super().__init__(f"cannot {doing} {self.place}: {reason[0] if reason else type(cause).__name__}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +344,7 @@ def open_storage(root: str, *, options: Mapping[str, Any] | None = None, as_erro
     protocol, sign, rest = root.partition("://")
     if not sign or protocol in ("file", "local"):
         return LocalStorage(Path(rest if sign else root).expanduser().absolute(), as_error=as_error)
-    needed_for = f"the root {root!r}"
+    needed_for = f"the root {shown_address(root)!r}"
     fsspec = optional("fsspec", needed_for=needed_for)
     try:
         filesystem, path = fsspec.core.url_to_fs(root, **(options or {}))

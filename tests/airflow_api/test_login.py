@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from airflow_chronon.airflow_api.errors import NotConfigured
@@ -67,6 +69,20 @@ def test_a_login_does_not_show_its_password() -> None:
     assert "secret" not in repr(Login("http://h", "admin", "secret", "secret-token"))
 
 
+#: Where these signs are not encoded a password ends before it does: host and path would be pieces of it.
+NOT_ENCODED = (
+    "p/SECRET",
+    "1/SECRET",
+    "p?SECRET",
+    "1?SECRET",
+    "1#SECRET",
+    "p/SECRET@w",
+    "1/SECRET/2",
+    "p@w/SECRET",
+    "[SECRET",
+)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -76,6 +92,11 @@ def test_a_login_does_not_show_its_password() -> None:
         '{"host": "http://a:SECRET@[abc"}',
         '{"host": "h", "port": "²", "login": "a", "password": "SECRET"}',
         '{"host": "h", "extra": {"token": "SECRET\\u2603"}}',
+        *(f"http://a:{password}@h:8080" for password in NOT_ENCODED),
+        *(f"chronon-airflow://a:{password}@h" for password in NOT_ENCODED),
+        *(f'{{"host": "http://a:{password}@h"}}' for password in NOT_ENCODED),
+        "http://SECRET\u2100@h",  # its error quotes the address
+        "a:SECRET://x@h",
     ],
 )
 def test_no_message_shows_a_password(text: str) -> None:
@@ -83,3 +104,17 @@ def test_no_message_shows_a_password(text: str) -> None:
         with pytest.raises(NotConfigured) as refused:
             attempt()
         assert "SECRET" not in str(refused.value) and refused.value.fault.remedy
+
+
+@pytest.mark.parametrize("password", ["p/w", "p@w", "p:w", "p%w", "p?w#x", "p%2Fw", "\u00e9 [x]"])
+def test_a_password_of_any_signs_is_taken_once_it_is_encoded_and_never_shown(password: str) -> None:  # S4
+    text = f"http://a:{quote(password, safe='')}@h:8080"
+    for login in (login_of_text(text), find_login({}, address=text)):
+        assert login is not None and (login.url, login.password) == ("http://h:8080", password)
+        assert password not in repr(login) and quote(password, safe="") not in repr(login)
+
+
+def test_an_address_with_a_password_in_it_is_no_login_of_its_own() -> None:  # S4
+    with pytest.raises(NotConfigured) as refused:
+        Login("http://a:SECRET@h", "a", "SECRET")
+    assert "SECRET" not in str(refused.value)

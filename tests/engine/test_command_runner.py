@@ -253,6 +253,34 @@ class TestEnvironment:
         monkeypatch.setenv("CHRONON_PARTITION", "2020-01-01")
         assert run("import os; print([name for name in os.environ if name[:5] in ('HOPS_', 'CHRON')])") == ["[]"]
 
+    def test_airflows_own_secrets_are_withheld_unless_they_are_named(self, run, monkeypatch):  # S5
+        for name in ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW_CONN_MINE", "AIRFLOW_VAR_X", "_AIRFLOW_WWW_USER_PASSWORD"):
+            monkeypatch.setenv(name, "secret")
+        code = "import os; print(sorted(name for name, text in os.environ.items() if text == 'secret'))"
+        assert run(code) == ["[]"]
+        assert run(code, pass_env=["AIRFLOW_CONN_*"]) == ["['AIRFLOW_CONN_MINE']"]
+        assert run(code, env={"AIRFLOW_VAR_X": "secret"}) == ["['AIRFLOW_VAR_X']"]
+
+    def test_the_watchdog_holds_none_either(self, make_job, monkeypatch):  # S5
+        monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "f3rnet")
+        held: list[bytes] = []
+
+        def look(line: str) -> None:
+            stats = {stat.parent: stat.read_text().split() for stat in Path("/proc").glob("[0-9]*/stat")}
+            mine = [folder for folder, stat in stats.items() if stat[3] == str(os.getpid())]
+            held.extend((folder / "environ").read_bytes() for folder in mine)
+
+        runner = CommandRunner(argv=python("print('ready')\nimport time; time.sleep(600)"))
+
+        def tell(line: str) -> None:
+            if line == "ready":
+                look(line)
+                runner.stop()
+
+        with pytest.raises(JobFailed):
+            runner.run(make_job(), tell)
+        assert len(held) >= 2 and not any(b"f3rnet" in each for each in held)
+
     def test_the_command_runs_in_the_given_folder(self, run, tmp_path):
         assert run("import os; print(os.getcwd())", cwd=str(tmp_path)) == [str(tmp_path)]
 

@@ -5,11 +5,13 @@ Everything else that needs a real Airflow is in the folders beside this file and
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import staging_query
 from tests.support.integration.deployment import Deployment, day_label
 from tests.support.integration.real_airflow import RealAirflow
@@ -24,6 +26,33 @@ ORDERS = staging_query("story.orders", schedule="0 0 * * *", reads="story.raw")
 def airflow(tmp_path: Path) -> Iterator[RealAirflow]:
     with run_reconcile_airflow(tmp_path) as running:
         yield running
+
+
+def _tells_no_secret(deployment: Deployment) -> None:
+    """A job that prints its environment and its arguments, and a run that names what is to be executed (S4, S5)."""
+    airflow = deployment.real
+    path = airflow.conf_root / "jobs" / "story" / "tells.yaml"
+    path.parent.mkdir(parents=True)
+    argv = ["sh", "-c", "env; echo told: $0", "${AIRFLOW__CORE__FERNET_KEY}"]
+    path.write_text(json.dumps({"version": 1, "retries": 0, "runner": {"argv": argv}}))
+    airflow.parse_soon()
+    dag_id, own = "job.story.tells", airflow.server.environment
+    wait_until(lambda: dag_id in {dag["dag_id"] for dag in airflow.api.dags()}, timeout=90, why="the job is a DAG")
+
+    run = airflow.api.trigger(dag_id)
+    assert deployment.end_of(run).state == "success"
+    log = airflow.api.log_text(deployment.task(run, "run"))
+    assert "CHRONON_RUN_ID=" in log and "AIRFLOW_HOME=" in log
+    assert "'${AIRFLOW__CORE__FERNET_KEY}']" in log and "told: ***" in log  # S4: as written, and masked where it is told
+    held = [name for name in own if name.startswith(("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_"))]
+    assert "AIRFLOW__API_AUTH__JWT_SECRET" in held and not [name for name in held if f"{name}=" in log]  # S5
+    secrets = ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__API__SECRET_KEY")
+    assert not [name for name in secrets if own[name] in log] and airflow.server.password not in log
+
+    refused = airflow.api.trigger(dag_id, params={"env": {"BASH_ENV": "/tmp/evil"}})
+    assert deployment.end_of(refused).state == "failed"
+    said = airflow.api.log_text(deployment.task(refused, "run"))
+    assert "a run may not set BASH_ENV" in said and "CHRONON_RUN_ID=" not in said  # S5: nothing was started
 
 
 def test_a_conf_is_dropped_runs_is_replayed_and_is_retired(airflow: RealAirflow) -> None:
@@ -46,6 +75,8 @@ def test_a_conf_is_dropped_runs_is_replayed_and_is_retired(airflow: RealAirflow)
     done = commands.command("backfill", ORDERS.dag_id, *span, "--wait", "--root", str(airflow.conf_root))
     assert done.returncode == 0, done.stdout + done.stderr
     assert deployment.landed(ORDERS) == {*earlier, yesterday}
+
+    _tells_no_secret(deployment)
 
     (airflow.conf_root / "compiled" / ORDERS.file).unlink()
     commands.reconciled_until(lambda: commands.is_gone(ORDERS.dag_id), why="the DAG of the conf is gone")  # C23

@@ -10,8 +10,9 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.masking import mask_filled
 from airflow_chronon.airflow.operators.run_request import request_of_context
-from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
+from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables
 from airflow_chronon.core.calendar.instants import iso
 from airflow_chronon.core.describe.format import format_job_run
 from airflow_chronon.core.jobs.resolve import JobPlan
@@ -21,7 +22,7 @@ from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.engine.argv import JobStart, job_argv
 from airflow_chronon.engine.build import build_command_runner
-from airflow_chronon.engine.command import Command
+from airflow_chronon.engine.command import Command, CommandRunner
 from airflow_chronon.errors import ChrononError
 
 RUN = "run"  #: the task's id, and what ``CHRONON_MODE`` says
@@ -37,13 +38,16 @@ class JobOperator(WorkMixin, BaseOperator):
         self._plan, self._job_path = plan, job_path
 
     def execute(self, context: Any) -> None:
+        given = given_variables(context)
         asked = self._requested(context)
         self.log.info("%s", format_job_run(asked, self._plan.schedule))
         with ends_as_airflow_task():
-            settings = filled(self._plan.settings.runner.model_dump(), os.environ)  # on the worker: secrets stay out
-            runner = build_command_runner(settings)
+            # filled in on the worker: what the environment holds stands in no serialised DAG
+            settings, own_env = self._plan.settings.runner.model_dump(), self._plan.env
+            mask_filled(settings, own_env)
+            runner = build_command_runner(settings, os.environ, own_env=own_env)
             self._stop = runner.stop
-            runner.run_command(self._command(context, asked, settings), self.log.info)
+            runner.run_command(self._command(context, asked, runner, given), self.log.info)
 
     def _requested(self, context: Mapping[str, Any]) -> JobRun | None:
         """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
@@ -53,7 +57,9 @@ class JobOperator(WorkMixin, BaseOperator):
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
 
-    def _command(self, context: Mapping[str, Any], asked: JobRun | None, settings: Mapping[str, Any]) -> Command:
+    def _command(
+        self, context: Mapping[str, Any], asked: JobRun | None, runner: CommandRunner, given: Mapping[str, str]
+    ) -> Command:
         plan = self._plan
         date = None if asked is None else iso(asked.logical_date)
         environment = job_environment(
@@ -63,9 +69,13 @@ class JobOperator(WorkMixin, BaseOperator):
             window=None if asked is None else asked.window,
             logical_date=None if asked is None else asked.logical_date,
             partitions=() if date is None else (PartitionKey(date),),
-            own={**texts(settings.get("env")), **filled(dict(plan.env), os.environ)},
-            given=given_variables(context),
+            own={**runner.env, **filled(dict(plan.env), os.environ)},
+            given=given,
         )
         start = JobStart(plan.key.partition("/")[2], self._job_path, RUN, date)
         legacy = plan.job.document.legacy_start_time_arg
-        return Command(plan.key, job_argv(settings["argv"], start, legacy_start_time=legacy), environment)
+        argv, shown = (
+            job_argv(template or (), start, legacy_start_time=legacy)
+            for template in (runner.argv, runner.unfilled_argv)
+        )
+        return Command(plan.key, argv, environment, shown)

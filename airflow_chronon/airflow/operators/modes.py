@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
+from airflow_chronon.airflow.masking import mask_filled
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
 from airflow_chronon.airflow.operators.write_order import WriteOrder, WriteOrderTrigger, format_predecessors
@@ -73,6 +74,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
 
     def execute(self, context: Any, event: Any = None) -> None:
         """Do the job; Airflow calls it again with an ``event`` when a wait for other writers is over."""
+        given_variables(context)  # before anything waits or starts
         run = self._requested(context)
         keep_grid = self._hold_to_grid(context)
         of = None if run is None else run.modes.get(self._mode)
@@ -85,8 +87,9 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             self._take_turn(context, of)
         job = self._request(context, of)
         with ends_as_airflow_task():
-            catalog = filled(self._plan.settings.catalog.of_table(job.table), os.environ)
-            runner = build_runner(self._runner_settings(), default_root=catalog.get("root"))
+            catalog, settings = self._plan.settings.catalog.of_table(job.table), self._runner_settings()
+            mask_filled(catalog, settings)
+            runner = build_runner(settings, os.environ, default_root=catalog.get("root"))
             self._stop = runner.stop
             keep_grid()
             runner.run(job, self.log.info)
@@ -124,8 +127,8 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")
 
     def _runner_settings(self) -> dict[str, Any]:
-        """Filled in here, on the worker: secrets never stand in a serialised DAG."""
-        return filled(self._plan.settings.runner.model_dump(), os.environ)  # type: ignore[no-any-return]
+        """As they are written: they are filled in on the worker, and stand so in no serialised DAG."""
+        return self._plan.settings.runner.model_dump()
 
     def _skip_if_outdated(self, context: Mapping[str, Any], of: ModeRun) -> None:
         """An old partition must not put old values in front of users: only the newest closed one goes online."""
@@ -145,7 +148,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             run_id=context["run_id"],
             window=window,
             partitions=plan.spec.labels(window.start, window.end) if window else (),
-            own=texts(self._runner_settings().get("env")),
+            own=texts(filled(self._runner_settings().get("env"), os.environ)),
             given=given_variables(context),
         )
         return JobRequest(
@@ -192,9 +195,9 @@ class LandedOperator(_PlanOperator):
     def _check(self, table: str, of: ModeRun) -> None:
         spec = self._plan.spec
         try:
-            listing = build_catalog(filled(self._plan.settings.catalog.of_table(table), os.environ)).list_partitions(
-                table
-            )
+            catalog = self._plan.settings.catalog.of_table(table)
+            mask_filled(catalog)
+            listing = build_catalog(catalog, os.environ).list_partitions(table)
             check_shape(table, spec.column, listing)
         except ChrononError as error:
             raise AirflowException(str(error)) from None

@@ -20,6 +20,7 @@ from airflow.triggers.base import (
 )
 
 from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.masking import amask_filled
 from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, request_of_fields
 from airflow_chronon.airflow.sensors.own_run import is_overtaken, kept_grid
 from airflow_chronon.airflow.sensors.supervisor import ProcessSupervisor
@@ -33,7 +34,6 @@ from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnNever, OnTimeout
-from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.dependencies import Wait, merged
 from airflow_chronon.core.waits.poll import Observation, Query, beyond_now, judge, observe, queries_of
 from airflow_chronon.core.waits.readiness import Hopeless
@@ -170,7 +170,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         """Ask Airflow about the writers of the table and list it, once per poll, for ever."""
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
-        catalog = build_catalog(filled(trigger.catalog, os.environ))
+        catalog = build_catalog(trigger.catalog, os.environ)
+        await amask_filled(trigger.catalog)
         loop = asyncio.get_running_loop()
         threads = cls._expressions if any(query.kind == "value" for query in asked) else None
         outlook = TableOutlook(map(writer_from_json, json.loads(trigger.writers)), ProcessSupervisor())

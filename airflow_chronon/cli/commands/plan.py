@@ -23,6 +23,7 @@ from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import outcome_lines, plan_now
 from airflow_chronon.reconcile.run import reconcile as reconcile_place
 from airflow_chronon.state.folder import open_branches, open_state
+from airflow_chronon.storage.files import shown_address
 
 BASE = option("--base", metavar="REV", help="compare with a git revision of the conf root, without asking Airflow")
 
@@ -127,7 +128,7 @@ def _given_up(root: ConfRoot, options: argparse.Namespace) -> Iterator[Place]:
     bundles: set[str | None] = {bundle for bundle, _ in open_branches(state_root, branch=branch)}
     bundles |= {dag.bundle for dag in server.dags(tags=(CHRONON_TAG, branch_tag(branch)))}
     if not bundles:
-        problem = f"neither Airflow nor {state_root} knows a branch {branch!r}"
+        problem = f"neither Airflow nor {shown_address(state_root)} knows a branch {branch!r}"
         raise ChrononError(Fault("C24", "--branch", problem, "plan lists the branches that nobody produces any more"))
     for bundle in sorted(bundles, key=str):
         deployment = Deployment(branch, bundle, given_up=True)

@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from airflow_chronon.core.settings.catalogs import CATALOGS
 from airflow_chronon.core.settings.model import ConfSettings, Settings
 from airflow_chronon.core.settings.problems import Problem
 from airflow_chronon.core.settings.runners import RUNNERS, with_warehouse
-from airflow_chronon.core.settings.variables import filled, unfilled
 
 
 def backend_problems(settings: ConfSettings, environ: Mapping[str, str]) -> list[Problem]:
     """What is wrong with the catalogs and the runner that hold for a conf."""
     catalog = settings.catalog
-    default = _unfilled(
-        CATALOGS.problems(filled(catalog.default, environ), beside=("tables",)), catalog.default, environ
-    )
+    default = CATALOGS.problems(catalog.default, environ, beside=("tables",))
     found = [problem.under("catalog") for problem in default]
     for index, entry in enumerate(catalog.tables):
-        section = catalog.of_entry(entry)
-        own = _unfilled(CATALOGS.problems(filled(section, environ), beside=("match",)), section, environ)
+        own = CATALOGS.problems(catalog.of_entry(entry), environ, beside=("match",))
         found += [problem.under("catalog", "tables", index) for problem in _added(own, default)]
     return found + runner_problems(settings, environ)
 
 
 def runner_problems(settings: ConfSettings, environ: Mapping[str, str]) -> list[Problem]:
     """What is wrong with the runner that holds for a conf or a job."""
-    catalog, runner = settings.catalog.of_table(""), settings.runner.model_dump()
-    section = with_warehouse(filled(runner, environ), filled(catalog, environ).get("root"))
-    return [problem.under("runner") for problem in _unfilled(RUNNERS.problems(section), (catalog, runner), environ)]
+    section = with_warehouse(settings.runner.model_dump(), settings.catalog.of_table("").get("root"))
+    return [problem.under("runner") for problem in RUNNERS.problems(section, environ)]
 
 
 def file_problems(settings: Settings, environ: Mapping[str, str]) -> list[Problem]:
@@ -40,18 +34,6 @@ def file_problems(settings: Settings, environ: Mapping[str, str]) -> list[Proble
         own = backend_problems(settings.with_override(override), environ)
         added += [problem.under("overrides", index) for problem in _added(own, found)]
     return found + added
-
-
-def _unfilled(problems: Iterable[Problem], section: object, environ: Mapping[str, str]) -> list[Problem]:
-    """The problems of a filled section without what the environment holds: messages end up in logs."""
-    return [
-        replace(
-            problem,
-            message=unfilled(problem.message, section, environ),
-            remedy=unfilled(problem.remedy, section, environ),
-        )
-        for problem in problems
-    ]
 
 
 def _added(problems: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:

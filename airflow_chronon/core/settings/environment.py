@@ -1,10 +1,11 @@
-"""The variables that a job gets (H5)."""
+"""The variables that a job gets: of the worker, of its own, of its run (H5, S5)."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.labels import PartitionKey
@@ -24,6 +25,54 @@ WINDOW_VARIABLES = (
     "CHRONON_PARTITION",
     "CHRONON_PARTITIONS",
 )
+
+#: Airflow's configuration (its keys to the database, to connections and to its own API among it), connections and
+#: variables; what its processes tell each other, a task's token among it; what its images are set up with. A list of
+#: what is withheld: what jobs need (``PATH``, ``SPARK_*``, ``AWS_*`` …) nobody can list.
+_AIRFLOWS_OWN = ("AIRFLOW__*", "AIRFLOW_CONN_*", "AIRFLOW_VAR_*", "_AIRFLOW*", "__AIRFLOW*")
+
+#: Variables by which a program, its interpreter or its libraries are found, or by which these run code of somebody's.
+_LOADING = (
+    *("PATH", "HOME", "SHELL", "IFS", "ENV", "CDPATH", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "SHELLOPTS", "BASH*"),
+    *("LD_*", "DYLD_*", "GCONV_PATH", "LOCPATH", "MALLOC_*"),
+    *(
+        "PYTHON*",
+        "PERL*",
+        "RUBY*",
+        "NODE_OPTIONS",
+        "NODE_PATH",
+        "LUA_*",
+        "JULIA_*",
+        "R_PROFILE*",
+        "R_ENVIRON*",
+        "R_LIBS*",
+    ),
+    *("*_OPTIONS", "*_OPTS", "CLASSPATH", "*_CLASSPATH", "*_HOME", "*_CONF_DIR"),
+    *("GIT_*", "PIP_*", "UV_*", "AIRFLOW*", "_AIRFLOW*", "__AIRFLOW*"),
+)
+
+
+def is_airflows_own(name: str) -> bool:
+    """Whether a variable may hold a secret of Airflow itself (S5)."""
+    return _fits(name, _AIRFLOWS_OWN)
+
+
+def passed_on(environ: Mapping[str, str], *, pass_env: Iterable[str] = ()) -> dict[str, str]:
+    """What a process that does the work of a run gets of the worker's environment.
+
+    Not Airflow's own secrets, unless ``pass_env`` names them, by ``*`` perhaps (S5); and no window: the worker's does not
+    belong to this run (H7).
+    """
+    named = tuple(pass_env)
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in WINDOW_VARIABLES and (not is_airflows_own(name) or _fits(name, named))
+    }
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def job_environment(
@@ -61,16 +110,20 @@ def job_environment(
 def given_texts(given: object) -> dict[str, str]:
     """The variables that were set on a run, as text: numbers and truth values as JSON writes them, null left out.
 
-    Anything but a mapping is none. Raises ``ChrononError`` for a name or a value that no variable can have.
+    Anything but a mapping is none. Raises ``ChrononError`` for a name or a value that no variable can have, and for one that
+    decides how the command is found or loaded: who may start a run may not choose what it executes (S5).
     """
     pairs = given.items() if isinstance(given, Mapping) else ()
     for name, value in pairs:
         if not VARIABLE.fullmatch(str(name)):
             raise _refused(f"{name!r} cannot be the name of a variable", "a name is not empty and has no =")
+        if _fits(str(name), _LOADING):
+            problem = f"a run may not set {name}, which decides how the command is found or loaded"
+            raise _refused(problem, "set it in the job's or the runner's env, or under another name", rule="S5")
         if value is not None and not isinstance(value, str | int | float):
             raise _refused(f"the variable {name!r} is a list or an object", "write it as text")
     return {str(n): v if isinstance(v, str) else json.dumps(v) for n, v in pairs if v is not None}
 
 
-def _refused(problem: str, remedy: str) -> ChrononError:
-    return ChrononError(Fault("H5", "env", problem, remedy))
+def _refused(problem: str, remedy: str, *, rule: str = "H5") -> ChrononError:
+    return ChrononError(Fault(rule, "env", problem, remedy))

@@ -8,13 +8,17 @@ where they are used.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from airflow_chronon.core.settings.problems import Problem, problems_of, unknown_name
 from airflow_chronon.core.settings.values import Strict
+from airflow_chronon.core.settings.variables import filled, unfilled_template
 from airflow_chronon.errors import Rejected
+
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})  #: an environment that holds nothing
 
 
 class Section(BaseModel):
@@ -33,6 +37,9 @@ def over(section: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]
 
 class KindSettings(Strict):
     """A whole section of one kind, filled in. Each kind is a class with ``kind: Literal[its name] = its name``."""
+
+    #: The keys whose texts have placeholders in braces: they are judged as they are written, and filled in with those.
+    templates: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -60,29 +67,43 @@ class Kinds(Generic[_Kind]):
         """One per kind."""
         return tuple(self._models.values())
 
-    def read(self, section: Mapping[str, object]) -> _Kind:
-        """The settings of the kind that a section names. Raises :class:`airflow_chronon.errors.Rejected` with every fault."""
-        found, problems = self._judged(section, ())
+    def read(self, section: Mapping[str, object], environ: Mapping[str, str] = NO_VARIABLES) -> _Kind:
+        """The settings of the kind that a section names, filled in.
+
+        Raises :class:`airflow_chronon.errors.Rejected` with every fault; the section is quoted as it is written (S4).
+        """
+        found, problems = self._judged(section, environ, ())
         if found is None:
             raise Rejected(problem.under(self._section).fault() for problem in problems)
         return found
 
-    def problems(self, section: Mapping[str, object], *, beside: Collection[str] = ()) -> list[Problem]:
-        """What is wrong with a section, by the paths of its keys; ``beside`` are those that it may have for any kind."""
-        return self._judged(section, beside)[1]
+    def problems(
+        self, section: Mapping[str, object], environ: Mapping[str, str] = NO_VARIABLES, *, beside: Collection[str] = ()
+    ) -> list[Problem]:
+        """What is wrong with a section once it is filled in, by the paths of its keys, quoted as it is written (S4).
+
+        ``beside`` are keys that it may have for any kind.
+        """
+        return self._judged(section, environ, beside)[1]
 
     def takes(self, section: Mapping[str, object], key: str) -> bool:
         """Whether the kind that a section names has this key."""
         model = self._models.get(str(section.get("kind")))
         return model is not None and key in model.model_fields
 
-    def _judged(self, section: Mapping[str, object], beside: Collection[str]) -> tuple[_Kind | None, list[Problem]]:
-        kind = section.get("kind")
+    def _judged(
+        self, section: Mapping[str, object], environ: Mapping[str, str], beside: Collection[str]
+    ) -> tuple[_Kind | None, list[Problem]]:
+        kind = section.get("kind")  # never filled in: it decides what else may stand there
         if not isinstance(kind, str) or kind not in self._models:
             message, remedy = f"the {self._section} kind {kind!r} is not known", f"use {' or '.join(self._models)}"
             return None, [unknown_name(("kind",), message, name=str(kind), known=self._models, remedy=remedy)]
         model = self._models[kind]
+        values = {
+            key: unfilled_template(value) if key in model.templates else filled(value, environ)
+            for key, value in section.items()
+        }
         try:
-            return model.model_validate(section), []
+            return model.model_validate(values), []
         except ValidationError as error:
-            return None, problems_of(error, model, beside=beside)
+            return None, problems_of(error, model, written=section, beside=beside)

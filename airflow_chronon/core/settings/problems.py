@@ -9,11 +9,12 @@ from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from airflow_chronon.core.settings.values import SENTENCE
+from airflow_chronon.core.settings.values import SENTENCE, VALUE
 from airflow_chronon.errors import Fault
 
 KeyPath: TypeAlias = tuple[str | int, ...]  #: from the top of a text down to one key or item
 
+_LONGEST = 200
 _SECRET = {"env", "storage_options"}  #: passwords stand there, and messages end up in logs
 
 
@@ -46,16 +47,24 @@ def unknown_name(path: KeyPath, message: str, *, name: str, known: Collection[st
     return Problem(path, message, hint)
 
 
-def problems_of(error: ValidationError, model: type[BaseModel], *, beside: Collection[str] = ()) -> list[Problem]:
-    """Every problem that ``model`` found in a text; ``beside`` are keys that the text may have and the model never sees."""
-    return [_problem(model, detail, beside) for detail in error.errors()]
+def problems_of(
+    error: ValidationError, model: type[BaseModel], *, written: object, beside: Collection[str] = ()
+) -> list[Problem]:
+    """Every problem that ``model`` found in a text that was filled in; messages quote it as it is ``written`` (S4).
+
+    ``beside`` are keys that the text may have and the model never sees.
+    """
+    return [_problem(model, detail, written, beside) for detail in error.errors()]
 
 
-def _problem(model: type[BaseModel], detail: Any, beside: Collection[str]) -> Problem:
+def _problem(model: type[BaseModel], detail: Any, written: object, beside: Collection[str]) -> Problem:
     path: KeyPath = tuple(part for part in detail["loc"] if part != "[key]")  # how pydantic names a bad key itself
     kind = detail["type"]
+    is_secret = not _SECRET.isdisjoint(path)
+    shown = "this value" if is_secret else repr(_at(written, path))
     if kind == SENTENCE:
-        return Problem(path, detail["ctx"]["message"], detail["ctx"]["remedy"])
+        message = detail["ctx"]["message"].replace(VALUE, shown)
+        return Problem(path, message[:_LONGEST], detail["ctx"]["remedy"])
     if kind == "extra_forbidden":
         allowed = sorted({*_model_at(model, path[:-1]).model_fields, *(beside if len(path) == 1 else ())})
         message, remedy = f"unknown key {path[-1]!r}", f"allowed are {', '.join(allowed)}"
@@ -64,9 +73,19 @@ def _problem(model: type[BaseModel], detail: Any, beside: Collection[str]) -> Pr
         return Problem(path, f"the key {path[-1]!r} is missing", f"add {path[-1]}")
     if kind == "invalid_key":
         return Problem(path, f"the key {path[-1]!r} is not text", "write a key by its name")
-    is_secret = not _SECRET.isdisjoint(path)
-    shown = "an empty value" if detail["input"] is None else "this value" if is_secret else repr(detail["input"])
-    return Problem(path, f"{shown[:200]} is not allowed", _remedy(detail))
+    if detail["input"] is None:
+        shown = "an empty value"
+    return Problem(path, f"{shown[:_LONGEST]} is not allowed", _remedy(detail))
+
+
+def _at(written: Any, path: KeyPath) -> Any:
+    """What stands at a place, or above it where the place is one of the model's alone."""
+    for part in path:
+        try:
+            written = written[part]
+        except (LookupError, TypeError):
+            return written
+    return written
 
 
 def _remedy(detail: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section
 from airflow_chronon.core.settings.values import (
     MAX_INTEGER,
+    VALUE,
     Amount,
     Duration,
     Text,
@@ -25,17 +27,18 @@ from airflow_chronon.core.settings.values import (
 #: What an argument of a command may have in braces.
 PLACEHOLDERS = ("conf_path", "mode", "start_ds", "end_ds", "partition", "table", "name", "conf_type")
 
+_NAMES = re.compile(r"[A-Za-z_*][A-Za-z0-9_*]*")
 _LOCAL_SCHEMES = ("file://", "local://")
 
 
 def _folder(value: Any) -> str:
     if not is_filled_text(value):
-        raise refusal(f"{value!r} is not a folder", "give the root folder of the tables")
+        raise refusal(f"{VALUE} is not a folder", "give the root folder of the tables")
     path: str = value
     for scheme in _LOCAL_SCHEMES:
         path = path.removeprefix(scheme)
     if "://" in path:
-        message = f"the embedded engine writes to folders of this machine only, not to {value!r}"
+        message = f"the embedded engine writes to folders of this machine only, not to {VALUE}"
         raise refusal(message, "give a local folder, or use the command runner")
     return path
 
@@ -56,11 +59,14 @@ def _argument(argument: str) -> str:
 
 
 def placeholder_fault(argument: str) -> tuple[str, str] | None:
-    """What is wrong with the braces of an argument, and the remedy; None for a good one."""
+    """What is wrong with the braces of an argument, and the remedy; None for a good one.
+
+    :data:`VALUE` stands for the argument.
+    """
     try:
         pieces = list(Formatter().parse(argument))
     except ValueError as error:
-        return f"{argument!r}: {error}", "write {{ and }} for braces"
+        return f"{VALUE}: {error}", "write {{ and }} for braces"
     unknown = [
         f"{{{name}}}"
         for _, name, specification, conversion in pieces
@@ -69,7 +75,7 @@ def placeholder_fault(argument: str) -> tuple[str, str] | None:
     if not unknown:
         return None
     shown = " and ".join(unknown)
-    which = f"the placeholder {shown} of {argument!r} is" if len(unknown) == 1 else f"{shown} of {argument!r} are"
+    which = f"the placeholder {shown} of {VALUE} is" if len(unknown) == 1 else f"{shown} of {VALUE} are"
     return f"{which} not known", f"use {', '.join(PLACEHOLDERS)}"
 
 
@@ -98,6 +104,16 @@ _Seconds = Annotated[
 ]
 
 
+_Pattern = Annotated[
+    str,
+    judged(
+        lambda value: isinstance(value, str) and _NAMES.fullmatch(value) is not None,
+        "is not the name of a variable",
+        "write a name such as AIRFLOW_CONN_WAREHOUSE, or names with * such as AIRFLOW__CHRONON__*",
+    ),
+]
+
+
 class LocalRunnerSettings(KindSettings):
     """The embedded engine."""
 
@@ -113,9 +129,12 @@ class LocalRunnerSettings(KindSettings):
 class CommandRunnerSettings(KindSettings):
     """A command that does the work."""
 
+    templates: ClassVar[frozenset[str]] = frozenset({"argv"})
+
     kind: Literal["command"] = "command"
     argv: _Argv | None = None
     env: dict[Text, Text] | None = Field(default=None, repr=False)
+    pass_env: list[_Pattern] | None = None
     cwd: _Folder | None = None
     grace_seconds: _Seconds | None = None
 

@@ -14,6 +14,7 @@ from airflow_chronon.core.settings.variables import REFERENCE_SCHEMA
 
 MAX_INTEGER = 2**31 - 1  #: what Airflow's database holds: one larger number keeps every DAG of a loader file from it
 SENTENCE = "sentence"  #: the type of an error that brings its whole message, and its remedy
+VALUE = "\x1avalue\x1a"  #: where such a message quotes the value: as it is written, which a validator does not see
 
 _AMOUNT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([kmgt])i?b", re.IGNORECASE)
 _DURATION = re.compile(r"([0-9]+)\s*([smhd])")
@@ -27,17 +28,20 @@ class Strict(BaseModel):
 
 
 def refusal(message: str, remedy: str) -> PydanticCustomError:
-    """What a validator raises to say in its own words what is wrong and what to do."""
-    shown = message[:200].encode(errors="backslashreplace").decode()  # pydantic takes no half of a surrogate pair
+    """What a validator raises to say in its own words what is wrong and what to do.
+
+    Neither holds anything of the value, which may be a secret by now: :data:`VALUE` stands for it.
+    """
+    shown = message.encode(errors="backslashreplace").decode()  # pydantic takes no half of a surrogate pair
     return PydanticCustomError(SENTENCE, "{message}", {"message": shown, "remedy": remedy})
 
 
 def judged(is_good: Callable[[Any], bool], problem: str, remedy: str) -> BeforeValidator:
-    """Refuses a value as "``value`` ``problem``"; not for secrets, since it shows the value."""
+    """Refuses a value as "``value`` ``problem``"."""
 
     def judge(value: Any) -> Any:
         if not is_good(value):
-            raise refusal(f"{value!r} {problem}", remedy)
+            raise refusal(f"{VALUE} {problem}", remedy)
         return value
 
     return BeforeValidator(judge)

@@ -13,15 +13,17 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from airflow_chronon.core.settings.backends import file_problems
-from airflow_chronon.core.settings.environment import WINDOW_VARIABLES
+from airflow_chronon.core.settings.environment import WINDOW_VARIABLES, is_airflows_own
 from airflow_chronon.core.settings.model import ConfSettings, Settings
 from airflow_chronon.core.settings.problems import KeyPath, path_text, problems_of
-from airflow_chronon.core.settings.variables import REFERENCE, filled
+from airflow_chronon.core.settings.variables import REFERENCE, filled, references
 from airflow_chronon.errors import Fault, Rejected
 
 _Model = TypeVar("_Model", bound=BaseModel)
-#: The sections that are filled in late, where they are used.
-_LATE = {"catalog", "runner", "env"}
+#: What is filled in late, where it is used, and what everybody may see: the branch is in every DAG id.
+_LATE = {"catalog", "runner", "env", "base_root"}
+_SEEN = {"branch", "default_branch", "environment"}
+_SEEN_PATHS = {(key,) for key in _SEEN}
 _MOST_VALUES = 100_000
 _BRANCHES = ("branch", "default_branch")
 _BRANCH_LINE = re.compile(r"""^(?P<key>branch|default_branch)[ \t]*:[ \t]*["']?(?P<value>[^"'#\n]+)""", re.M)
@@ -47,9 +49,10 @@ _PlainYaml.yaml_implicit_resolvers = {
 class StrictText:
     """A YAML text before any model has judged it."""
 
-    raw: Any  #: its value, ``${NAME}`` filled in where that is not done late
+    raw: Any  #: its value as it is written
     lines: Mapping[KeyPath, int]
     faults: tuple[Fault, ...]  #: keys that stand twice, variables that the environment lacks
+    values: Any = None  #: its value where something is filled in
 
     def where(self, path: KeyPath) -> str:
         """Where a key stands, such as ``line 7, schedule.catchup``."""
@@ -57,14 +60,14 @@ class StrictText:
 
     def checked(self, model: type[_Model], *, file: str) -> _Model:
         """The text as ``model``. Raises :class:`airflow_chronon.errors.Rejected` with every fault of the file."""
-        return _checked(model, self.raw, self.lines, list(self.faults), file)
+        values = self.raw if self.values is None else self.values
+        return _checked(model, values, self.lines, list(self.faults), file, written=self.raw)
 
 
 def read_settings(
     text: str, *, file: str = "chronon.yaml", environ: Mapping[str, str] | None = None, warehouse: str | None = None
 ) -> Settings:
-    """Read the text of a settings file; ``${NAME}`` and ``${NAME:-default}`` in a value are taken from
-    ``environ``.
+    """Read the text of a settings file; ``${NAME}`` and ``${NAME:-default}`` are taken from ``environ``.
 
     ``warehouse`` is the root of a catalog that names none; left out, catalogs and runners are taken as they are written.
     Raises :class:`airflow_chronon.errors.Rejected` with every fault of the file.
@@ -92,7 +95,7 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
             problem = f"it holds more than {_MOST_VALUES} values, its aliases written out"
             raise Rejected([Fault("settings", "", problem, "write less")], conf=file)
         lines = dict(places)
-        expanded = _expand(raw, environ, (), lines, faults)
+        values = _expand(raw, environ, (), lines, faults)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}" if mark else ""
@@ -104,7 +107,7 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
     except (ValueError, LookupError, AttributeError, TypeError) as error:  # as PyYAML raises for 0x_ or !!int abc
         problem = f"a value is not of its type: {str(error)[:200]}"
         raise Rejected([Fault("settings", "", problem, "put it in quotes, or mend it")], conf=file) from None
-    return StrictText(expanded, lines, tuple(faults))
+    return StrictText(raw, lines, tuple(faults), values)
 
 
 def branches_in(text: str, environ: Mapping[str, str]) -> Settings | None:
@@ -115,7 +118,10 @@ def branches_in(text: str, environ: Mapping[str, str]) -> Settings | None:
     except Exception:  # as many as there are ways to be no YAML
         raw = {match["key"]: match["value"].strip() for match in _BRANCH_LINE.finditer(text)}
     found = raw if isinstance(raw, Mapping) else {}
-    said = {key: filled(found[key], environ) for key in _BRANCHES if found.get(key) not in (None, "")}
+    given = {key: found[key] for key in _BRANCHES if found.get(key) not in (None, "")}
+    if any(is_airflows_own(match["name"]) for match in references(given)):
+        return None
+    said = filled(given, environ)
     try:
         return Settings.model_validate(said) if all(said.values()) else None
     except ValidationError:
@@ -124,16 +130,23 @@ def branches_in(text: str, environ: Mapping[str, str]) -> Settings | None:
 
 def read_conf_settings(raw: object, *, conf: str) -> ConfSettings:
     """Read what a conf says of itself in ``metaData.customJson`` under ``"airflow"``. Raises ``Rejected``."""
-    return _checked(ConfSettings, raw, {}, [], conf)
+    return _checked(ConfSettings, raw, {}, [], conf, written=raw)
 
 
 def _checked(
-    model: type[_Model], raw: object, lines: Mapping[KeyPath, int], faults: list[Fault], origin: str
+    model: type[_Model],
+    values: object,
+    lines: Mapping[KeyPath, int],
+    faults: list[Fault],
+    origin: str,
+    *,
+    written: object,
 ) -> _Model:
     try:
-        settings = model.model_validate(raw)
+        settings = model.model_validate(values)
     except ValidationError as error:
-        faults += [problem.fault(partial(_where, lines=lines)) for problem in problems_of(error, model)]
+        found = problems_of(error, model, written=written)
+        faults += [problem.fault(partial(_where, lines=lines)) for problem in found]
         settings = None
     if faults or settings is None:
         raise Rejected(faults, conf=origin)
@@ -175,10 +188,14 @@ def _expand(
             problem = f"${{{name}}} is not there yet when the braces are filled in"
             remedy = f"write ${name} without braces: a shell fills it in when the run starts"
             faults.append(Fault("H5", _where(path, lines), problem, remedy))
+        elif not _LATE & {*path} and (path[:1] not in _SEEN_PATHS or is_airflows_own(name)):
+            problem = f"what {match[0]} stands for would be in DAGs and messages, for everybody to see"
+            places = f"only {', '.join(sorted(_LATE))} keep it, and {', '.join(sorted(_SEEN))} may show it"
+            faults.append(Fault("S4", _where(path, lines), problem, f"write the value itself: {places}"))
         elif name not in environ and default is None:
             remedy = f"set {name}, or write ${{{name}:-a default}}"
             faults.append(Fault("settings", _where(path, lines), f"the environment has no {name}", remedy))
-    return value if _LATE & {*path} else filled(value, environ)
+    return filled(value, environ) if path in _SEEN_PATHS else value
 
 
 def _where(path: KeyPath, lines: Mapping[KeyPath, int]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.sdk.log import redact
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_chronon.core.calendar.instants import HOUR
@@ -176,6 +177,33 @@ class TestTheEnvironment:
         with pytest.raises(AirflowFailException, match=says):
             run(context(NINE, conf={"env": env}))
         assert not seen.exists()
+
+    @pytest.mark.parametrize("name", ["BASH_ENV", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "JAVA_TOOL_OPTIONS"])
+    def test_a_run_may_not_choose_what_is_executed_and_a_job_may(self, run, seen, name):
+        # S5
+        with pytest.raises(AirflowFailException, match=f"a run may not set {name}, which decides .* [(]S5[)]. Set it in"):
+            run(context(NINE, conf={"env": {name: "/tmp/evil"}}))
+        assert not seen.exists()
+        _, environment = run(context(NINE), env={name: "/nothing/there"})
+        assert environment[name] == "/nothing/there"
+
+    def test_airflows_own_secrets_are_not_in_it(self, run, monkeypatch):
+        # S5
+        monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "f3rnet")
+        monkeypatch.setenv("AIRFLOW_CONN_CHRONON_AIRFLOW", "http://admin:f3rnet@h")
+        _, environment = run(context(NINE))
+        assert "f3rnet" not in str(environment) and environment["AIRFLOW_HOME"] and environment["PATH"]
+        _, environment = run(context(NINE), runner={"pass_env": ["AIRFLOW_CONN_CHRONON_*"]})
+        assert [name for name, text in environment.items() if "f3rnet" in text] == ["AIRFLOW_CONN_CHRONON_AIRFLOW"]
+
+    def test_what_was_filled_in_is_told_to_airflows_masker(self, run, monkeypatch, caplog):
+        # S4
+        monkeypatch.setenv("DB_PW", "hunter-two")
+        monkeypatch.setenv("TOKEN", "t0ken-of/it")
+        with caplog.at_level(logging.INFO, logger="job"):
+            arguments, _ = run(context(NINE), argv=("--pw=${DB_PW}",), env={"TOKEN": "${TOKEN}"})
+        assert arguments == ["--pw=hunter-two"] and "hunter" not in caplog.text and "--pw=${DB_PW}" in caplog.text
+        assert redact("it is hunter-two, t0ken-of/it, t0ken-of%2Fit") == "it is ***, ***, ***"
 
     def test_the_runners_own_variables_stand_below_the_jobs(self, run):
         _, environment = run(context(NINE), runner={"env": {"A": "runner", "B": "runner"}}, env={"B": "job"})
