@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.core.calendar.instants import Instant
@@ -32,7 +32,7 @@ def build_catalog(settings: Mapping[str, object], environ: Mapping[str, str] = N
 class DiscreetCatalog:
     """A catalog whose errors hold nothing of what was filled into its settings: drivers quote addresses and keys (S4)."""
 
-    catalog: PartitionCatalog
+    catalog: PartitionCatalog = field(repr=False)
     secrets: Secrets
 
     def list_partitions(self, table: str) -> TableListing:

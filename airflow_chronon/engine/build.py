@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from airflow_chronon.core.settings.kinds import NO_VARIABLES, Kinds
 from airflow_chronon.core.settings.runners import RUNNERS, CommandRunnerSettings, with_warehouse
@@ -63,7 +63,7 @@ def _command_runner(
 class DiscreetRunner:
     """A runner whose log and whose errors hold nothing of what was filled into its settings (S4)."""
 
-    runner: Runner
+    runner: Runner = field(repr=False)
     secrets: Secrets
 
     def run(self, job: JobRequest, log: Log) -> None:

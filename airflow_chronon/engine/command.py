@@ -99,7 +99,7 @@ class CommandRunner:
     argv: Sequence[str] | None = field(default=None, repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     pass_env: Sequence[str] = ()
-    cwd: str | None = None
+    cwd: str | None = field(default=None, repr=False)
     grace_seconds: float = 4.0  #: from SIGTERM to SIGKILL; Airflow kills a stopped worker after 5
     unfilled_argv: Sequence[str] | None = None  #: ``argv`` as the settings have it, for messages; by default itself
     secrets: Secrets = field(default=Secrets(), kw_only=True)  #: what no message may hold (S4)

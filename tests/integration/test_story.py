@@ -43,7 +43,9 @@ def _tells_no_secret(deployment: Deployment) -> None:
     assert deployment.end_of(run).state == "success"
     log = airflow.api.log_text(deployment.task(run, "run"))
     assert "CHRONON_RUN_ID=" in log and "AIRFLOW_HOME=" in log
-    assert "'${AIRFLOW__CORE__FERNET_KEY}']" in log and "told: ***" in log  # S4: as written, and masked where it is told
+    assert (
+        "'${AIRFLOW__CORE__FERNET_KEY}']" in log and "told: ***" in log
+    )  # S4: as written, and masked where it is told
     held = [name for name in own if name.startswith(("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_"))]
     assert "AIRFLOW__API_AUTH__JWT_SECRET" in held and not [name for name in held if f"{name}=" in log]  # S5
     secrets = ("AIRFLOW__CORE__FERNET_KEY", "AIRFLOW__API_AUTH__JWT_SECRET", "AIRFLOW__API__SECRET_KEY")

@@ -50,10 +50,6 @@ class _AsWritten(GenerateJsonSchema):
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
         return _or_reference(super().literal_schema(schema), schema)
 
-    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
-        found = super().str_schema(schema)
-        return _or_reference(found, schema) if "pattern" in found else found
-
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False  # a key is its own title
 

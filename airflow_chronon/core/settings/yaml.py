@@ -23,7 +23,12 @@ _Model = TypeVar("_Model", bound=BaseModel)
 #: What is filled in late, where it is used, and what everybody may see: the branch is in every DAG id.
 _LATE = {"catalog", "runner", "env", "base_root"}
 _SEEN = {"branch", "default_branch", "environment"}
-_SEEN_PATHS = {(key,) for key in _SEEN}
+#: What is a number, a truth value or one of a few words: nothing that is a secret can stand there.
+_TYPED = {
+    *("catchup", "enabled", "retries", "max_catchup_runs", "max_active_runs", "max_pending_runs", "priority_weight"),
+    *("pause", "unscheduled", "on_retire", "lookback", "covers", "poll_seconds", "timeout", "on_timeout", "on_never"),
+}
+_SEEN_PATHS, _TYPED_PATHS = {(key,) for key in _SEEN}, {(key,) for key in _TYPED}
 _MOST_VALUES = 100_000
 _BRANCHES = ("branch", "default_branch")
 _BRANCH_LINE = re.compile(r"""^(?P<key>branch|default_branch)[ \t]*:[ \t]*["']?(?P<value>[^"'#\n]+)""", re.M)
@@ -188,14 +193,20 @@ def _expand(
             problem = f"${{{name}}} is not there yet when the braces are filled in"
             remedy = f"write ${name} without braces: a shell fills it in when the run starts"
             faults.append(Fault("H5", _where(path, lines), problem, remedy))
-        elif not _LATE & {*path} and (path[:1] not in _SEEN_PATHS or is_airflows_own(name)):
+        elif not _LATE & {*path} and (not _is_filled_early(path) or is_airflows_own(name)):
             problem = f"what {match[0]} stands for would be in DAGs and messages, for everybody to see"
-            places = f"only {', '.join(sorted(_LATE))} keep it, and {', '.join(sorted(_SEEN))} may show it"
+            places = (
+                f"only {', '.join(sorted(_LATE))} keep what is filled in, and {', '.join(sorted(_SEEN))} may show it"
+            )
             faults.append(Fault("S4", _where(path, lines), problem, f"write the value itself: {places}"))
         elif name not in environ and default is None:
             remedy = f"set {name}, or write ${{{name}:-a default}}"
             faults.append(Fault("settings", _where(path, lines), f"the environment has no {name}", remedy))
-    return filled(value, environ) if path in _SEEN_PATHS else value
+    return filled(value, environ) if _is_filled_early(path) else value
+
+
+def _is_filled_early(path: KeyPath) -> bool:
+    return path[:1] in _SEEN_PATHS or path[-1:] in _TYPED_PATHS
 
 
 def _where(path: KeyPath, lines: Mapping[KeyPath, int]) -> str:

@@ -33,7 +33,9 @@ _REFERENCES = ("${S}", "a-${S}", ["${S}"], {"A": "${S}"}, ["x", "{${S}}", "{day}
 def wrong_settings() -> Iterator[dict[str, Any]]:
     """Settings with ``${S}`` where it does not belong, or where what it stands for is wrong."""
     for wrong in _REFERENCES:
-        sections = [{name: wrong} for name in Settings.model_fields if name not in ("branch", "default_branch")]
+        sections: list[dict[str, Any]] = [
+            {name: wrong} for name in Settings.model_fields if name not in ("branch", "default_branch")
+        ]
         sections += [{"task_defaults": {name: wrong}} for name in TaskDefaults.model_fields]
         sections += [{"sensor": {name: wrong}} for name in SensorSettings.model_fields]
         sections += [{"catalog": {name: wrong}} for name in _CATALOG]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.log import redact
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.log import redact
 
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.dags import build_dags
@@ -181,7 +181,9 @@ class TestTheEnvironment:
     @pytest.mark.parametrize("name", ["BASH_ENV", "PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "JAVA_TOOL_OPTIONS"])
     def test_a_run_may_not_choose_what_is_executed_and_a_job_may(self, run, seen, name):
         # S5
-        with pytest.raises(AirflowFailException, match=f"a run may not set {name}, which decides .* [(]S5[)]. Set it in"):
+        with pytest.raises(
+            AirflowFailException, match=f"a run may not set {name}, which decides .* [(]S5[)]. Set it in"
+        ):
             run(context(NINE, conf={"env": {name: "/tmp/evil"}}))
         assert not seen.exists()
         _, environment = run(context(NINE), env={name: "/nothing/there"})

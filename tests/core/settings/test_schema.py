@@ -31,7 +31,7 @@ GOOD_SETTINGS = [
     "environment: PROD\nlookback: null\nmax_catchup_runs: null\nowner: null",
     "sensor: {timeout: 90 s, poll_seconds: 1, on_never: wait}",
     "sensor: {timeout: 3600, on_timeout: skip}\ntask_defaults: {email: [a@b.c], on_failure_callback: a.b}",
-    "sensor: {timeout: '${WAIT:-2d}'}\ntask_defaults: {email: a@b.c, on_failure_callback: '${CALL:-a.b}'}",
+    "sensor: {timeout: '${WAIT:-2d}'}\ntask_defaults: {email: a@b.c, on_failure_callback: a.b}",
     "catalog: {root: /a, landed: success_file, storage_options: {key: '${A}'}, tables: [{match: 'v.*', root: 's3://b'}]}",
     "runner: {kind: command, argv: [a, '{mode}'], env: {B: '${A}'}, cwd: /a, grace_seconds: 1.5}",
     "runner: {kind: local, warehouse: /w, memory_limit: 2GB, spill_limit: 5GB, timeout: 2h, threads: 2, kv_store: /k}",
@@ -67,7 +67,7 @@ BAD_SETTINGS = [
 GOOD_JOBS = [
     HEAD,
     "version: v1.2-a\nrunner: {cwd: /a}\nenv: {A: '1'}\nowner: a\nretries: 0\non_retire: stop\nmax_pending_runs: 1",
-    "version: '${A}'\nlegacy_start_time_arg: true\ntask_defaults: {pool: a}\nschedule: null",
+    "version: '1.0'\nlegacy_start_time_arg: true\ntask_defaults: {pool: a}\nschedule: null",
     SCHEDULE + "  start_time: 20260101\n  end_time: 2026-01-02\n  skip_to_date: 2026-01-01T00:00:00Z",
     SCHEDULE + "  lookback_seconds: 60\n  catchup: true\n  max_active_runs: 2\n  max_catchup_runs: 3\n  enabled: false",
     SCHEDULE + "  start_time_offset_seconds: 0\n  end_time_offset_seconds: 5",

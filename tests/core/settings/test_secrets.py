@@ -34,7 +34,7 @@ WRONG = (
     "environment: 'x${S}'",
     "owner: '${S}'",
     "start_date: '${S}'",
-    "retries: '${S}'",
+    "retries: '-${S}x'",
     "sensor: {timeout: '${S}'}",
     "task_defaults: {pool: 'a-${S}', email: ['${S}']}",
     "overrides: [{match: '${S}'}]",

@@ -9,7 +9,9 @@ from airflow_chronon.core.settings.runners import RUNNERS
 from airflow_chronon.errors import ChrononError, Rejected
 
 KEPT = {
-    **dict.fromkeys(("PATH", "HOME", "LANG", "JAVA_HOME", "SPARK_HOME", "HADOOP_CONF_DIR", "AWS_SECRET_ACCESS_KEY"), "x"),
+    **dict.fromkeys(
+        ("PATH", "HOME", "LANG", "JAVA_HOME", "SPARK_HOME", "HADOOP_CONF_DIR", "AWS_SECRET_ACCESS_KEY"), "x"
+    ),
     **dict.fromkeys(("AIRFLOW_HOME", "AIRFLOW_CONFIG", "AIRFLOW_CTX_DAG_ID", "CHRONON_WAREHOUSE"), "x"),
 }
 WITHHELD = {
