@@ -19,6 +19,7 @@ from tests.support.integration.real_airflow import RealAirflow
 ENDED = ("success", "failed")
 SETTINGS = """
 retries: 0
+confs_may_set: [runner, catalog, callbacks]
 sensor: {poll_seconds: 1}
 catalog: {kind: filesystem, root: "${CHRONON_WAREHOUSE}"}
 """
