@@ -42,9 +42,9 @@ def tell(text: object) -> None:
 
 
 def columns(rows: Sequence[tuple[str, ...]], *, indent: int = 0) -> list[str]:
-    """Rows as lines, each column as wide as its widest cell, ``indent`` blanks ahead.
+    """A text for each row, each column as wide as its widest cell, ``indent`` blanks ahead.
 
-    On a terminal, the last cells of a row that is too long for it stand below the row.
+    On a terminal, the last cells of a row that is too long for it stand below the row, in lines of the same text.
     """
     if not rows:
         return []
@@ -56,10 +56,11 @@ def columns(rows: Sequence[tuple[str, ...]], *, indent: int = 0) -> list[str]:
         kept = len(cells)
         while kept > 1 and width is not None and indent + len("  ".join(cells[:kept]).rstrip()) > width:
             kept -= 1
-        lines.append(" " * indent + "  ".join(cells[:kept]).rstrip())
+        line = " " * indent + "  ".join(cells[:kept]).rstrip()
         below = "  ".join(filter(None, row[kept:]))
         if below and width is not None:
-            lines += _folded(" " * (indent + _BELOW) + below, width)
+            line = "\n".join([line, *_folded(" " * (indent + _BELOW) + below, width)])
+        lines.append(line)
     return lines
 
 
