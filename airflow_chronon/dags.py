@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
-from airflow_chronon.core.describe.description import Neighbours
+from airflow_chronon.core.describe.description import Neighbours, table_facts
 from airflow_chronon.core.describe.page import off_page, plan_page
 from airflow_chronon.core.records.history import is_active, seen_plan
 from airflow_chronon.core.records.manifest import plan_of_manifest
@@ -104,17 +104,24 @@ def _all_dags(
     What stands against building one is put to ``bad``.
     """
     plans = good_plans(verdicts)
-    yield from _kept(found, root, verdicts, frozenset(plan.dag_id for plan in plans), picked, bad)
-    yield from _built(found, root, plans, picked, bad)
+    neighbours = Neighbours.of(plans) if picked.pages else None
+    yield from _kept(found, root, verdicts, neighbours, frozenset(plan.dag_id for plan in plans), picked, bad)
+    yield from _built(found, root, plans, neighbours, picked, bad)
 
 
 def _built(
-    found: Deployment, root: ConfRoot, plans: list[Plan], picked: _Picked, bad: list[RejectedConf]
+    found: Deployment,
+    root: ConfRoot,
+    plans: list[Plan],
+    neighbours: Neighbours | None,
+    picked: _Picked,
+    bad: list[RejectedConf],
 ) -> Iterator[DAG]:
     """The DAGs of the good confs and jobs; a job's schedule is as its record knows it (H14)."""
+    from airflow_chronon.airflow.assets import TableAssets
     from airflow_chronon.airflow.dags.plans import build_dag
 
-    neighbours = Neighbours.of(plans) if picked.pages else None
+    assets = TableAssets(root.namespace_prefix, None if neighbours is None else neighbours.tables)
     chosen = [plan for plan in plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
     records, waiting = Records(), [plan.dag_id for plan in chosen if plan.starts_when_seen]
     if waiting:
@@ -132,7 +139,7 @@ def _built(
             if picked.pages:
                 page = plan_page(plan, neighbours=neighbours, is_active=is_active(plan, record), held_on=root.held_on)
             path = str(root.path / plan.file)
-            yield build_dag(seen_plan(plan, record), path=path, doc=page, namespace_prefix=root.namespace_prefix)
+            yield build_dag(seen_plan(plan, record), path=path, doc=page, assets=assets)
         except Exception as error:
             bad.append(_not_built(error, key=plan.key, file=plan.file))
 
@@ -141,6 +148,7 @@ def _kept(
     found: Deployment,
     root: ConfRoot,
     verdicts: Mapping[str, Verdict],
+    neighbours: Neighbours | None,
     good: frozenset[str],
     picked: _Picked,
     bad: list[RejectedConf],
@@ -152,6 +160,7 @@ def _kept(
     """
     if picked.wanted in good or not root.is_branch_known:
         return
+    from airflow_chronon.airflow.assets import TableAssets
     from airflow_chronon.airflow.dags.plans import Fires, build_dag
 
     try:
@@ -172,7 +181,9 @@ def _kept(
             plan = plan_of_manifest(manifest)
             path = conf_file(manifest, folder=orphaned_files, writes=picked.wanted is not None)
             page = off_page(plan, verdicts, problems=root.other_problems, held_on=root.held_on) if picked.pages else ""
-            yield build_dag(plan, path=path, doc=page, namespace_prefix=root.namespace_prefix, fires=Fires.NEVER)
+            facts = None if neighbours is None else {**table_facts(plan), **neighbours.tables}
+            assets = TableAssets(root.namespace_prefix, facts)
+            yield build_dag(plan, path=path, doc=page, assets=assets, fires=Fires.NEVER)
         except Exception as error:
             bad.append(_not_built(error, key=dag_id, file=f"its record in {found.shown_state_root}"))
 

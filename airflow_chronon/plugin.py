@@ -1,4 +1,4 @@
-"""The Airflow plugin: registers the timetables, so that serialised DAGs find it."""
+"""The Airflow plugin: registers the timetables, so that serialised DAGs find them, and the notes of manual runs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,18 @@ def _timetables() -> list[Any]:
     return [PartitionTimetable, JobTimetable]
 
 
+def _listeners() -> list[Any]:
+    """What notes on manual runs what they are for; nothing on an Airflow that is too old."""
+    try:
+        from airflow_chronon.airflow import run_notes
+    except AirflowTooOld:
+        return []  # said by the timetables
+    return [run_notes]
+
+
 class ChrononPlugin(AirflowPlugin):
     """``airflow plugins`` lists it as ``chronon``."""
 
     name = "chronon"
     timetables = _timetables()
+    listeners = _listeners()

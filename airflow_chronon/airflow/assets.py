@@ -1,15 +1,22 @@
-"""Assets: one per table, so that any DAG can wait for its partitions."""
+"""Assets: one per table, so that any DAG can wait for its partitions and people see who reads whom."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult
 
 from airflow_chronon.core.confs.conf import asset_uri
+from airflow_chronon.core.describe.description import TableFacts
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset
+    from pydantic import JsonValue
+
+_DERIVED = "__derived"
 
 
 def sanitize_uri(uri: SplitResult) -> SplitResult:
@@ -19,16 +26,59 @@ def sanitize_uri(uri: SplitResult) -> SplitResult:
     return uri
 
 
-def table_asset(table: str, *, namespace_prefix: str = "") -> Asset:
-    """The asset of a table; one per table and branch."""
-    from airflow.sdk import Asset
+@dataclass
+class TableAssets:
+    """The assets of the tables that a deployment's DAGs write and read; those of another branch are set apart (C24).
 
-    uri = asset_uri(table, namespace_prefix=namespace_prefix)
-    return Asset(name=uri, uri=uri)
+    ``facts`` holds what people may want to know of the tables that it writes. It is None at the start of a task, which
+    needs none of it: then no table that is read is declared either, since Airflow fails a task that names an asset it has not
+    seen yet, as that of a dependency that was added a moment ago.
+    """
+
+    namespace_prefix: str = ""
+    facts: Mapping[str, TableFacts] | None = None
+    _made: dict[str, Asset] = field(default_factory=dict, init=False, repr=False)  #: most are named by several DAGs
+
+    def written(self, table: str) -> Asset:
+        """The asset of a table that this deployment writes."""
+        from airflow.sdk import Asset
+
+        uri = asset_uri(table, namespace_prefix=self.namespace_prefix)
+        if uri not in self._made:
+            self._made[uri] = Asset(name=uri, uri=uri, extra=dict((self.facts or {}).get(table, {})))
+        return self._made[uri]
+
+    def read(self, table: str, *, is_written_here: bool) -> list[Asset]:
+        """The asset of a table that is read, for the inlets of its wait; none where it cannot be told or named.
+
+        ``is_written_here`` says whether a conf of the tree writes it: of one that this branch leaves to another, what is known
+        of the table is that one's to say.
+        """
+        from airflow.sdk import Asset
+
+        if self.facts is None:
+            return []
+        main = table.removesuffix(_DERIVED)  # it comes with the main one, whose asset tells of both
+        if main in self.facts:
+            return [self.written(main)]
+        if is_written_here:
+            return []
+        uri = asset_uri(table)
+        try:
+            if uri not in self._made:
+                self._made[uri] = Asset(name=uri, uri=uri)
+            return [self._made[uri]]
+        except ValueError:  # a name without a namespace, or one that is no address
+            return []
 
 
+@cache
 def contracts_asset() -> Asset:
-    """The asset whose state keeps the grids of first writes (C22): an inlet of whatever reads or keeps them."""
+    """The asset whose state keeps the grids of first writes (C22): an inlet of whatever reads or keeps them.
+
+    Airflow has no hidden assets; its group and its extra tell people that it is no table.
+    """
     from airflow.sdk import Asset
 
-    return Asset(name=CONTRACTS_ASSET, uri=CONTRACTS_ASSET)
+    extra: dict[str, JsonValue] = {"internal": "keeps the grid of each table's first write; not a table"}
+    return Asset(name=CONTRACTS_ASSET, uri=CONTRACTS_ASSET, group="chronon-internal", extra=extra)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from airflow_api import DagRun
 
 from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.compiled_confs import staging_query
@@ -20,6 +22,21 @@ from tests.support.integration.reconcile_lab import run_reconcile_airflow
 
 STAYS = staging_query("story.stays")
 ORDERS = staging_query("story.orders", schedule="0 0 * * *", reads="story.raw")
+
+
+def _shows_what_it_is(airflow: RealAirflow, run: DagRun) -> None:
+    """In lists, in the grid, in the asset graph and among the rendered templates of its work."""
+    dag = airflow.api.request("GET", f"/dags/{run.dag_id}")
+    assert dag["dag_display_name"] == f"{ORDERS.name} (staging query)"
+    assert dag["description"].endswith("at 0 0 * * * UTC")
+    task = f"/dags/{run.dag_id}/dagRuns/{quote(run.run_id)}/taskInstances"
+    assert airflow.api.request("GET", f"{task}/wait.story.raw")["task_display_name"] == "raw"
+    query = airflow.api.request("GET", f"{task}/backfill")["rendered_fields"]["query"]
+    assert "{{" not in query and query.startswith("SELECT")
+    assets = {asset["uri"]: asset for asset in airflow.api.assets(dag_id=run.dag_id)}
+    assert [each["task_id"] for each in assets["chronon://story/raw"]["consuming_tasks"]] == ["wait.story.raw"]
+    [written] = [asset for asset in assets.values() if asset["producing_tasks"]]
+    assert written["extra"]["conf"] == f"staging_query/{ORDERS.name}"
 
 
 @pytest.fixture
@@ -71,6 +88,7 @@ def test_a_conf_is_dropped_runs_is_replayed_and_is_retired(airflow: RealAirflow)
     deployment.land("story.raw", yesterday)
     assert deployment.end_of(run).state == "success"
     assert deployment.landed(ORDERS) == {yesterday}
+    _shows_what_it_is(airflow, run)
 
     deployment.land("story.raw", *earlier)
     span = ("--start-ds", earlier[0], "--end-ds", earlier[1])  # C27: both inclusive

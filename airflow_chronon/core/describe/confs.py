@@ -11,6 +11,7 @@ from airflow_chronon.core.calendar.instants import DAY, MINUTE, duration_text, i
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.description import REFERENCE_WEEK, RUNS_SHOWN, Description, Neighbours
 from airflow_chronon.core.describe.format import format_wait, markdown_table
+from airflow_chronon.core.describe.source import page_source
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.schedules.partitioned import Run
 from airflow_chronon.core.waits.dependencies import Binding, TableDependency, Wait
@@ -37,6 +38,17 @@ class ConfDescription(Description):
         modes = self.plan.schedule.modes.items()
         crons = ", ".join(f"{mode.value} {of.schedule.text!r}" for mode, of in modes) or "no schedule"
         return f"grid {self.plan.grid}, {crons}"
+
+    @property
+    def one_line(self) -> str:
+        texts = {mode.value: of.schedule.text for mode, of in self.plan.schedule.modes.items()}
+        if not texts:
+            when = "when a partition is asked for"
+        elif len(set(texts.values())) == 1:
+            when = f"at {next(iter(texts.values()))} UTC"
+        else:
+            when = f"{', '.join(f'{mode} at {text}' for mode, text in texts.items())} UTC"
+        return f"Writes {self.plan.table}, a partition for each {self.plan.grid}: {when}"
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -97,7 +109,7 @@ class ConfDescription(Description):
         consumers = sorted(neighbours.consumers.get(plan.key, ()))
         free = plan.schedule.without_bounds()
         runs = islice(free.runs_between(REFERENCE_WEEK, REFERENCE_WEEK + 7 * DAY), RUNS_SHOWN)
-        rows = [row for run in runs for row in self._rows(run, between="<br>")]
+        rows = [row for run in runs for row in self._rows(run, between="; ")]
         return [
             "#### Reads",
             markdown_table(("table", "labels", "how", "reaches back", "lag"), list(map(_dependency, read)))
@@ -108,6 +120,9 @@ class ConfDescription(Description):
             "#### Runs of a reference week",
             markdown_table(_RUN_HEAD, rows) if rows else "None.",
         ]
+
+    def page_source(self) -> Sequence[str]:
+        return "#### What it computes", page_source(self.plan.conf)
 
     def _rows(self, run: Run, *, between: str) -> list[tuple[str, ...]]:
         """A row per mode; ``between`` parts its waits."""
@@ -155,5 +170,6 @@ def _dependency(each: TableDependency) -> tuple[str, ...]:
 
 
 def _links(title: str, keys: Iterable[str], dag_ids: Mapping[str, str]) -> str:
-    shown = [f"`{dag_ids[key]}`" if key in dag_ids else f"{key} (not deployed)" for key in keys]
+    # relative to the base address of the UI, which Airflow puts into every page of it
+    shown = [f"[`{dag_ids[key]}`](dags/{dag_ids[key]})" if key in dag_ids else f"{key} (not deployed)" for key in keys]
     return f"{title}: {', '.join(shown) or 'none'}."

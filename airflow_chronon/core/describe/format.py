@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_chronon.core.calendar.instants import iso
+from airflow_chronon.core.calendar.instants import Instant, iso
+from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
+from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.core.waits.dependencies import Wait
+from airflow_chronon.errors import ChrononError
 
-NO_WINDOW = "a manual run without a partition: no window, nothing is waited for"
+NO_WINDOW = "a manual run without a partition: no window, nothing is waited for, no partition is written"
 
 
 def format_run(run: Run | None, schedule: PartitionedSchedule) -> str:
@@ -29,6 +32,18 @@ def format_job_run(run: JobRun | None, schedule: IntervalSchedule | None) -> str
         return "a manual run without a window: no window variable is set"
     bare = " as it is, neither moved nor widened, since the job has no schedule" if schedule is None else ""
     return f"logical date {iso(run.logical_date)}, window {run.window}{bare}"
+
+
+def request_note(request: RunRequest, schedule: AnySchedule, *, now: Instant) -> str:
+    """What a run is asked for; why it is refused, where that cannot be told."""
+    try:
+        if isinstance(schedule, PartitionedSchedule):
+            run = schedule.requested(request, now=now)
+            return "; ".join((format_run(run, schedule), *schedule.notes_on(request, now=now)))
+        assert isinstance(schedule, IntervalSchedule), schedule
+        return format_job_run(schedule.requested(request, now=now), schedule)
+    except ChrononError as error:
+        return str(error)
 
 
 def format_wait(wait: Wait) -> str:

@@ -36,6 +36,16 @@ class JobDescription(Description):
         return f"cron {schedule.cron.text!r}{begins}"
 
     @property
+    def one_line(self) -> str:
+        schedule = self.plan.schedule
+        if schedule is None:
+            return "Runs a command when someone starts it"
+        if not schedule.enabled:
+            return "Runs a command; switched off"
+        window = "since the fire before" if schedule.lookback is None else f"of {schedule.lookback} seconds"
+        return f"Runs a command at {schedule.cron.text} UTC, for the window {window}"
+
+    @property
     def fields(self) -> dict[str, Any]:
         schedule = self.plan.schedule
         return {"cron": None if schedule is None else schedule.cron.text}

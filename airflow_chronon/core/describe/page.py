@@ -34,7 +34,7 @@ def plan_page(
     ]
     if plan.warnings:
         parts += ["#### Warnings", _listed(plan.warnings)]
-    parts.append(f"{described.source} `{plan.file}`, content {_digest(plan)}.")
+    parts += [f"{described.source} `{plan.file}`, content {_digest(plan)}.", *described.page_source()]
     return "\n\n".join(parts)
 
 

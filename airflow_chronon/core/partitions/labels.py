@@ -133,6 +133,11 @@ class PartitionFormat:
         return range(2000, 2100) if self._two_digit_year else range(MINYEAR, MAXYEAR + 1)
 
     @property
+    def regex(self) -> str:
+        """The regular expression of its labels, as text; some that match are no date."""
+        return self._regex.pattern
+
+    @property
     def earliest(self) -> Instant:
         """The oldest midnight that it can write: two-digit years begin with 2000."""
         return _Y2K if self._two_digit_year else _YEAR_2

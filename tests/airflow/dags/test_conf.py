@@ -293,9 +293,10 @@ class TestPage:
         ):
             assert part in page
 
-    def test_names_producers_and_consumers_by_dag_id(self, dags):
+    def test_links_producers_and_consumers_to_their_dags(self, dags):
         page = dags["staging_query.checkout.orders.daily_rollup_of_hourly__1"].doc_md
-        assert "Producers: `staging_query.checkout.orders.hourly_rollup__1`." in page
+        producer = "staging_query.checkout.orders.hourly_rollup__1"
+        assert f"Producers: [`{producer}`](dags/{producer})." in page  # relative: the UI may have a base path
         other = dags["staging_query.checkout.orders.hourly_rollup__1"].doc_md
         assert (
             "`staging_query.checkout.orders.daily_rollup_of_hourly__1`" in other.split("Consumers:")[1].splitlines()[0]

@@ -307,4 +307,39 @@ def test_a_job_is_a_chronon_operator_that_keeps_its_plan_out_of_the_serialised_d
 
     [dag] = build_dags(conf_root=root.path).values()
     assert isinstance(dag.get_task("backfill"), ChrononOperator)
-    assert "SELECT id" not in str(DagSerialization.to_dict(dag))
+    assert "SELECT id" not in str(DagSerialization.to_dict(dag)["dag"]["tasks"])
+
+
+class TestWhatAirflowShows:
+    """The tab of rendered templates."""
+
+    def shown(self, task: Any, **request: Any) -> str:
+        task.render_template_fields(context(**request))
+        [field] = task.template_fields
+        return str(getattr(task, field))
+
+    def test_the_query_as_it_runs_for_the_partitions_of_the_run(self, root):
+        work = task(root, "backfill")
+        assert work.template_fields == ("query",)
+        said = self.shown(work, start_ds="2026-06-01", end_ds="2026-06-02")
+        assert said == "SELECT id, ds FROM raw.orders WHERE ds BETWEEN '2026-06-01' AND '2026-06-02'"
+
+    @pytest.mark.parametrize("request_", [{}, {"start_ds": "2026-06-31"}, {"key": "no label"}])
+    def test_the_query_as_it_was_written_where_the_run_cannot_be_told(self, root, request_):
+        # H7, C27: what is shown never fails a task
+        assert "BETWEEN {{ start_date }} AND {{ end_date }}" in self.shown(task(root, "backfill"), **request_)
+
+    def test_the_json_of_another_conf_without_its_secrets(self, root):
+        from tests.support.confs import group_by
+
+        document = group_by("t.g__1", schedule="@daily")
+        document["metaData"]["customJson"] = '{"note": "x", "api_key": "k1"}'
+        document["metaData"].setdefault("executionInfo", {})["env"] = {
+            "common": {"DB_PASSWORD": "k2", "URL": "s://u:k3@h"}
+        }
+        root.write("group_by", "t.g__1", document)
+        work = task(root, "backfill", "group_by.t.g__1")
+        said = self.shown(work, key=KEY)
+        assert work.template_fields == ("conf",)
+        assert '"note": "x"' in said and "s://u:***@h" in said
+        assert not [secret for secret in ("k1", "k2", "k3") if secret in said]

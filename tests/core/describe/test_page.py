@@ -75,7 +75,8 @@ def test_consumers_are_in_a_fixed_order_and_distinguished_from_what_is_not_deplo
     known, gone = "join/checkout.training.daily_join__1", "group_by/a.gone__1"
     pages = {page_of(plans, "group_by/checkout.purchases.daily__3", order) for order in ((known, gone), (gone, known))}
     [page] = pages
-    assert "Consumers: group_by/a.gone__1 (not deployed), `join.checkout.training.daily_join__1`." in page
+    link = "[`join.checkout.training.daily_join__1`](dags/join.checkout.training.daily_join__1)"
+    assert f"Consumers: group_by/a.gone__1 (not deployed), {link}." in page
 
 
 def test_a_producer_and_its_consumer_name_each_other():
@@ -84,8 +85,9 @@ def test_a_producer_and_its_consumer_name_each_other():
     plans = {key: verdict.need_plan() for key, verdict in judge(staging_query(producer), reads).items()}
     neighbours = Neighbours.of(plans.values())
     pages = {key: plan_page(plan, neighbours=neighbours) for key, plan in plans.items()}
-    assert "Consumers: `staging_query.t.s.clean__1`." in pages[f"staging_query/{producer}"]
-    assert "Producers: `staging_query.t.s.raw__1`." in pages[f"staging_query/{consumer}"]
+    reader, writer = "staging_query.t.s.clean__1", "staging_query.t.s.raw__1"
+    assert f"Consumers: [`{reader}`](dags/{reader})." in pages[f"staging_query/{producer}"]
+    assert f"Producers: [`{writer}`](dags/{writer})." in pages[f"staging_query/{consumer}"]
 
 
 def test_warnings_stand_on_the_page(plans):
@@ -94,3 +96,19 @@ def test_warnings_stand_on_the_page(plans):
     assert "#### Warnings" in page
     for warning in plans[warned].warnings:
         assert f"* {warning}" in page
+
+
+def test_it_ends_with_the_query_of_a_staging_query_and_with_the_json_of_another_conf(plans):
+    query = page_of(plans, "staging_query/checkout.orders.daily_rollup_of_hourly__1").partition(
+        "#### What it computes"
+    )[2]
+    assert query.strip().startswith("```sql\nSELECT") and query.endswith("```")
+    document = page_of(plans, "group_by/checkout.purchases.daily__3").partition("#### What it computes")[2]
+    assert document.strip().startswith("```json\n{") and '"keyColumns"' in document
+    assert "executionInfo" not in document  # the page tells its metadata, and it may hold variables of the job
+
+
+def test_nothing_on_a_page_needs_html(plans):
+    # Airflow's UI leaves every tag out
+    for key in plans:
+        assert "<br" not in page_of(plans, key)

@@ -79,16 +79,16 @@ def test_a_start_alone_is_one_partition_in_any_spelling(manual: Deployment, runs
         ("end alone", "end_ds: end_ds '2026-06-08' is given without start_ds (H7)."),
     ],
 )
-def test_a_request_that_contradicts_itself_is_refused_by_the_first_task(
+def test_a_request_that_contradicts_itself_fails_once_with_one_sentence(
     manual: Deployment, runs: dict[str, DagRun], request_name: str, sentence: str
 ) -> None:
     run = runs[request_name]
     assert run.state == "failed"
     states = manual.real.api.task_states(run)
-    assert states["wait.manual.raw"] == "failed"
-    assert set(states.values()) == {"failed", "upstream_failed"}
-    said = [line for line in manual.log(run, "wait.manual.raw") if "(C27)" in line or "(H7)" in line]
-    assert len(said) == 1 and said[0].startswith(sentence)
+    assert [task for task, state in states.items() if state == "failed"] == ["backfill"]
+    assert run.note is not None and run.note.startswith(sentence)
+    said = [line for line in manual.log(run, "backfill") if "(C27)" in line or "(H7)" in line]
+    assert said and said[0].startswith(sentence)
 
 
 @pytest.mark.parametrize("request_name", ["nothing", "a logical date alone"])
@@ -103,7 +103,25 @@ def test_a_run_without_a_window_waits_for_nothing_and_has_no_window_variables(
     assert f"CHRONON_CONF=staging_query/{DAILY.name}" in said
     assert not [line for line in said if any(name in line for name in WINDOW_VARIABLES)]
     assert manual.real.api.task_states(run)["landed"] == "skipped"
+    assert run.note is not None and "no partition is written" in run.note
     assert not manual.events(run)
+
+
+def test_the_note_of_a_run_names_its_partitions(runs: dict[str, DagRun]) -> None:
+    for request_name, label in {
+        "key": "2026-06-01",
+        "range": "2026-06-02 … 2026-06-04",
+        "interval": "2026-06-11",
+    }.items():
+        note = runs[request_name].note
+        assert note is not None and label in note
+
+
+def test_a_range_that_nobody_can_read_makes_no_run(manual: Deployment, runs: dict[str, DagRun]) -> None:
+    before = manual.runs(DAILY)
+    with pytest.raises(ApiError, match="start_ds"):
+        manual.real.api.trigger(DAILY.dag_id, params={"start_ds": "2026-06-1x"})
+    assert manual.runs(DAILY) == before
 
 
 def test_the_key_wins_over_a_logical_date_that_contradicts_it(manual: Deployment, runs: dict[str, DagRun]) -> None:

@@ -1,0 +1,41 @@
+"""A conf as it is shown: bounded, as it was written, never with a secret (S1)."""
+
+from __future__ import annotations
+
+import json
+
+from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.describe.source import SHOWN_ON_PAGE, json_of, page_source
+from tests.support.confs import judge, staging_query
+
+
+def conf_with(query: str):
+    [plan] = judge({**staging_query("t.s.x__1"), "query": query}).values()
+    assert isinstance(plan, ConfPlan)
+    return plan.conf
+
+
+def test_a_long_query_is_cut_and_says_so():
+    shown = page_source(conf_with("SELECT " + "x" * (2 * SHOWN_ON_PAGE)))
+    assert len(shown) < SHOWN_ON_PAGE + 100
+    assert shown.endswith(f"and {SHOWN_ON_PAGE + 7} characters more, in the file.")
+
+
+def test_a_query_cannot_end_its_block():
+    assert page_source(conf_with("SELECT '```' AS a")).startswith("````sql\n")
+
+
+def test_what_may_be_a_secret_is_hidden_wherever_it_stands():
+    custom = json.dumps({"airflow": {"env": {"TOKEN": "hush1"}}, "note": "stays"})
+    document = {
+        "metaData": {"customJson": custom, "executionInfo": {"conf": {"common": {"fs.s3a.secret.key": "hush2"}}}},
+        "parts": [{"password": "hush3", "url": "jdbc:x://me:hush4@host/db", "name": "stays too"}],
+        "access_keys": ["hush5"],
+    }
+    shown = json_of(document)
+    assert not [secret for secret in ("hush1", "hush2", "hush3", "hush4", "hush5") if secret in shown]
+    assert "stays" in shown and "stays too" in shown and "jdbc:x://me:***@host/db" in shown
+
+
+def test_custom_json_that_cannot_be_read_is_hidden():
+    assert "secret" not in json_of({"customJson": "{broken secret"})
