@@ -57,6 +57,7 @@ class _PlanOperator(BaseOperator):
             for note in self._plan.schedule.notes_on(request, now=moment):
                 self.log.info("%s", note)
         except ChrononError as error:
+            self.log.error("%s", error)  # a line of its own: Airflow puts that of the exception beside its traceback
             raise AirflowFailException(str(error)) from None
         self.log.info("%s", format_run(run, self._plan.schedule))
         return run
