@@ -64,12 +64,13 @@ def connect(root: Path, budget: Budget) -> duckdb.DuckDBPyConnection:
         **_SETTINGS,
         "memory_limit": budget.memory,
         "temp_directory": budget.spill_folder,
-        "max_temp_directory_size": budget.spill,
     }
     if budget.threads is not None:
         settings["threads"] = budget.threads
     connection: duckdb.DuckDBPyConnection = module.connect(":memory:", config=settings)
     connection.execute("SET TimeZone = 'UTC'")
+    # told when it opens, DuckDB before 2.0 shows this limit and does not keep to it
+    connection.execute(f"SET max_temp_directory_size = {literal(budget.spill)}")
     # a scan names its files as patterns (see `unglobbed`), and DuckDB judges the pattern as well as the file
     reachable = ", ".join(literal(text) for text in dict.fromkeys((str(root), unglobbed(str(root)))))
     connection.execute(f"SET allowed_directories = [{reachable}]")
