@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Param, TaskGroup
 from airflow_chronon.airflow.assets import TableAssets
 from airflow_chronon.airflow.dags.plans import NO_FACTS, Fires, drop_copied_params, one_line
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
-from airflow_chronon.airflow.operators.work import NO_WORK, task_arguments
+from airflow_chronon.airflow.operators.work import BEFORE_ANY_WORK, NO_WORK, task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
 from airflow_chronon.airflow_api.coverage import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
@@ -46,7 +46,7 @@ def build_conf_dag(
         doc_md=doc,
         tags=list(plan.tags),
         params=_params(plan.spec),
-        default_args={"owner": settings.owner or plan.conf.meta.team or "chronon"},
+        default_args={"owner": settings.owner or plan.conf.meta.team or "chronon", "weight_rule": "absolute"},
         auto_register=False,  # only what a loader file puts into its globals is its own
     ) as dag:
         _Tasks(plan, path, assets).wire()
@@ -85,7 +85,12 @@ class _Tasks:
             ends += jobs
         assets = {mode: self._asset(mode) for mode in self.modes}
         landed = LandedOperator(
-            task_id=LAST_TASK, plan=self.plan, assets=assets, trigger_rule=_ANY_SUCCESS, retries=0, **self.around
+            task_id=LAST_TASK,
+            plan=self.plan,
+            assets=assets,
+            trigger_rule=_ANY_SUCCESS,
+            retries=self.plan.settings.retries,
+            **{**self.around, "priority_weight": BEFORE_ANY_WORK},
         )
         for job in ends:
             job >> landed

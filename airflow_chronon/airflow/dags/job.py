@@ -39,7 +39,7 @@ def build_job_dag(
         doc_md=doc,
         tags=list(plan.tags),
         params=_params(),
-        default_args={"owner": settings.owner or plan.job.team},
+        default_args={"owner": settings.owner or plan.job.team, "weight_rule": "absolute"},
         auto_register=False,  # only what a loader file puts into its globals is its own
     ) as dag:
         JobOperator(

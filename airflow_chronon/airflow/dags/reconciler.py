@@ -8,12 +8,14 @@ from typing import Any
 
 from airflow.sdk import DAG, BaseOperator, Param
 from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.config import deployment_of
 from airflow_chronon.airflow.hooks import find_airflow
+from airflow_chronon.airflow.operators.work import BEFORE_ALL
+from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.login import EDITORS, no_connection
 from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.plan.build import Confirmation
@@ -54,7 +56,7 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
                 description="Retire what the last run held back because the tree looked damaged.",
             )
         },
-        default_args={"owner": "chronon", "retries": 0},
+        default_args={"owner": "chronon"},
         auto_register=False,
     ) as dag:
         ReconcileOperator(
@@ -62,6 +64,10 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
             near=near,
             conf_root=None if conf_root is None else str(conf_root),
             execution_timeout=_time_limit(),
+            retries=1,  # for an Airflow that does not answer just then
+            retry_delay=timedelta(seconds=30),
+            priority_weight=BEFORE_ALL,
+            weight_rule="absolute",
             inlets=[contracts_asset()],  # what it reads of the contracts is kept only while a DAG refers to it
         )
     return dag
@@ -93,6 +99,8 @@ class ReconcileOperator(BaseOperator):
         confirmation = Confirmation.MASS_RETIRE if confirmed else Confirmation.NONE
         try:
             done = reconcile(self._place(), by=f"{DAG_ID} {context['run_id']}", now=now(), confirmation=confirmation)
+        except AirflowUnreachable as error:
+            raise AirflowException(str(error)) from None
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
         lines = (*explain_plan(done.plan), *outcome_lines(done))

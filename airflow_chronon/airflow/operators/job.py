@@ -46,8 +46,8 @@ class JobOperator(WorkMixin, BaseOperator):
             settings, own_env = self._plan.settings.runner.model_dump(), self._plan.env
             mask_filled(settings, own_env)
             runner = build_command_runner(settings, os.environ, own_env=own_env)
-            self._stop = runner.stop
-            runner.run_command(self._command(context, asked, runner, given), self.log.info)
+            with self.stops_by(runner.stop):
+                runner.run_command(self._command(context, asked, runner, given), self.log.info)
 
     def _requested(self, context: Mapping[str, Any]) -> JobRun | None:
         """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""

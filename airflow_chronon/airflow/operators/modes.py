@@ -18,6 +18,7 @@ from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
 from airflow_chronon.airflow.operators.write_order import WriteOrder, WriteOrderTrigger, format_predecessors
 from airflow_chronon.airflow_api.coverage import Ticket
+from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.login import CONNECTION_ID
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.confs.conf import output_table
@@ -119,9 +120,9 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             catalog, settings = self._plan.settings.catalog.of_table(job.table), self._runner_settings()
             mask_filled(catalog, settings)
             runner = build_runner(settings, os.environ, default_root=catalog.get("root"))
-            self._stop = runner.stop
-            keep_grid()
-            runner.run(job, self.log.info)
+            with self.stops_by(runner.stop):
+                keep_grid()
+                runner.run(job, self.log.info)
 
     def _hold_to_grid(self, context: Mapping[str, Any]) -> Callable[[], None]:
         """Fail on another grid than the one of the first write (C22); returns what keeps the grid, for right before it."""
@@ -149,6 +150,9 @@ class ChrononOperator(WorkMixin, _PlanOperator):
                 self.log.warning("%s", NOT_SERIALISED)
                 return
             predecessors = order.take(server, started=context["ti"].start_date.timestamp())
+        except AirflowUnreachable as error:  # an outage spends no try: the trigger waits for its end
+            self.log.warning("whether others write these partitions is not known yet: %s", error)
+            self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")
         except ChrononError as error:
             raise AirflowException(f"whether others write these partitions is not known: {error}") from None
         if predecessors:
@@ -195,7 +199,10 @@ class ChrononOperator(WorkMixin, _PlanOperator):
 
 
 class LandedOperator(_PlanOperator):
-    """Fails the run when its jobs ended well and their partitions are not there; tells Airflow's assets what is."""
+    """Fails the run when its jobs ended well and their partitions are not there; tells Airflow's assets what is.
+
+    That is final; a catalog that does not answer is asked again, as often as the work may be tried.
+    """
 
     ui_color = "#f6f1dd"
 
@@ -236,6 +243,6 @@ class LandedOperator(_PlanOperator):
             shown = ", ".join(str(each) for each in missing)
             problem = f"the job ended well, yet {table} lacks the partitions {shown}"
             remedy = "look at the job's log; does it write another table, label or column?"
-            raise AirflowException(
+            raise AirflowFailException(
                 str(ChrononError(Fault("C28", spec.column, problem, remedy), conf=str(self._plan.conf.key)))
             )

@@ -9,11 +9,15 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from airflow_chronon.airflow.operators.supervisor_watch import ends_with_supervisor
 from airflow_chronon.core.settings.environment import given_texts
 from airflow_chronon.core.settings.model import TaskDefaults
 from airflow_chronon.engine.protocol import NothingToWrite
 from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
 
+#: Priorities above any that settings may give. What ends runs goes before what begins them, else a backlog of work keeps
+#: partitions that are there from being told of; the reconciler goes before all.
+BEFORE_ANY_WORK, BEFORE_ALL = 1_500_000_000, 2_000_000_000
 NO_WORK = frozenset({"pool"})  #: what a wait, a gate or the check at the end leaves out: a pool limits work
 
 
@@ -21,6 +25,13 @@ class WorkMixin:
     """For operators that work through a runner."""
 
     _stop: Callable[[], None] | None = None  #: ends the work that is under way
+
+    @contextmanager
+    def stops_by(self, stop: Callable[[], None]) -> Iterator[None]:
+        """While work is under way: it ends when Airflow stops the task, and when the task's supervisor is gone."""
+        self._stop = stop
+        with ends_with_supervisor(stop):
+            yield
 
     def on_kill(self) -> None:
         if self._stop is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_chronon.airflow.dags.reconciler import build_reconciler
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.dags import build_dags
@@ -209,11 +210,25 @@ class TestSettings:
         assert [callback.__name__ for callback in _as_list(work.on_failure_callback)] == ["iso"]
         assert (dag.max_active_runs, dag.catchup) == (9, True)
         assert dag.start_date.isoformat() == "2026-01-01T00:00:00+00:00"
-        assert dag.get_task("landed").retries == 0
+        assert [dag.get_task(name).retries for name in ("landed", "wait.raw.orders")] == [5, 0]
         for around in (dag.get_task("landed"), dag.get_task("wait.raw.orders")):  # the pool is for work
-            assert (around.pool, around.queue, around.priority_weight) == ("default_pool", "big", 7)
+            assert (around.pool, around.queue) == ("default_pool", "big")
             assert around.email == "a@b.example"
             assert [callback.__name__ for callback in _as_list(around.on_failure_callback)] == ["iso"]
+
+    def test_whatever_the_priority_what_ends_a_run_goes_before_work_and_the_reconciler_before_all(self, root):
+        root.staging_query("orders.a")
+        root.settings("task_defaults: {priority_weight: 1000000}\n")
+        [dag] = build_dags(conf_root=root.path).values()
+        ordered = [
+            dag.get_task("backfill"),
+            dag.get_task("landed"),
+            build_reconciler(near=__file__, conf_root=root.path).get_task("reconcile"),
+        ]
+        assert {str(task.weight_rule) for task in ordered} == {"absolute"}  # nothing is added for what lies behind
+        weights = [task.priority_weight for task in ordered]
+        assert weights == sorted(set(weights)) and weights[-1] < 2**31
+        assert weights[0] == 1_000_000
 
     def test_of_waits_reach_the_trigger(self, root):
         root.staging_query("orders.a")

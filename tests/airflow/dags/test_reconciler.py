@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, AirflowTaskTimeout
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 from airflow.sdk.execution_time.timeout import timeout
 from pytest_mock import MockerFixture
 
@@ -94,3 +94,12 @@ class TestTheTimeLimit:  # S8
         found = deployment_of(near=__file__, conf_root=str(root.path))
         with only_reconcile(found.open_state(found.need_branch(found.read_root()))):
             pass
+
+
+def test_an_airflow_that_does_not_answer_is_asked_again(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    silent = AirflowRest(Login("http://127.0.0.1:1", "a", "b"))
+    mocker.patch("airflow_chronon.airflow.dags.reconciler.find_airflow", return_value=silent)
+    with pytest.raises(AirflowException) as failed:
+        reconcile(root)
+    assert not isinstance(failed.value, AirflowFailException)
+    assert build_reconciler(near=__file__, conf_root=root.path).get_task("reconcile").retries == 1

@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow_chronon.airflow.operators.modes import ChrononOperator
 from airflow_chronon.dags import build_dags
 from airflow_chronon.engine.protocol import FakeRunner
-from airflow_chronon.errors import Fault, JobFailed, JobRefused
+from airflow_chronon.errors import ChrononError, Fault, JobFailed, JobRefused
 from tests.support.conf_roots import ConfRootOnDisk
 from tests.support.schedules import at
 
@@ -258,8 +258,15 @@ class TestUploads:
 class TestLanded:
     def test_fails_when_the_job_ended_well_and_the_partition_is_not_there(self, root):
         # C28
-        with pytest.raises(AirflowException, match=r"shop\.orders_daily__1 lacks the partitions 2026-06-01"):
+        with pytest.raises(AirflowFailException, match=r"shop\.orders_daily__1 lacks the partitions 2026-06-01"):
             task(root, "landed").execute(context(KEY))
+
+    def test_asks_again_when_the_catalog_cannot_say(self, root, mocker):
+        trouble = ChrononError(Fault("catalog", "", "the store does not answer", "is it up?"))
+        mocker.patch("airflow_chronon.catalogs.filesystem.FilesystemCatalog.list_partitions", side_effect=trouble)
+        with pytest.raises(AirflowException, match="the store does not answer") as failed:
+            task(root, "landed").execute(context(KEY))
+        assert not isinstance(failed.value, AirflowFailException)
 
     def test_names_only_the_missing_ones(self, root):
         task(root, "backfill").execute(context(KEY))

@@ -17,7 +17,7 @@ from airflow_chronon.airflow.dags.plans import build_dag
 from airflow_chronon.airflow.operators.modes import ChrononOperator
 from airflow_chronon.airflow.operators.write_order import LEAVING_SECONDS, WriteOrder, WriteOrderTrigger
 from airflow_chronon.airflow_api.coverage import Ticket
-from airflow_chronon.airflow_api.errors import AirflowUnreachable
+from airflow_chronon.airflow_api.errors import AirflowRefused, AirflowUnreachable
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.login import Login
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
@@ -180,14 +180,24 @@ def test_one_work_slot_needs_no_asking(find: Any) -> None:  # H12: Airflow runs 
     find.assert_not_called()
 
 
-def test_an_api_that_is_down_fails_the_try_and_not_the_run(find: Any) -> None:
-    def down(name: str) -> None:
+def test_an_api_that_is_down_spends_no_try(find: Any, caplog: pytest.LogCaptureFixture) -> None:
+    def unreachable(name: str) -> None:
         raise AirflowUnreachable("http://x", "does not answer")
 
-    fake = airflow_with()
-    fake.before = down
-    find.return_value = fake
-    with pytest.raises(AirflowException, match="is not known: Airflow at http://x does not answer") as caught:
+    find.return_value = fake = airflow_with()
+    fake.before = unreachable
+    with pytest.raises(TaskDeferred) as deferred:
+        take_turn(work())
+    assert isinstance(deferred.value.trigger, WriteOrderTrigger)
+
+
+def test_what_airflow_refuses_fails_the_try_and_not_the_run(find: Any) -> None:
+    def refuse(name: str) -> None:
+        raise AirflowRefused("GET /api/v2/dags", status=403, detail="Forbidden")
+
+    find.return_value = fake = airflow_with()
+    fake.before = refuse
+    with pytest.raises(AirflowException, match=r"is not known: .*Forbidden") as caught:
         take_turn(work())
     assert not isinstance(caught.value, AirflowFailException)
 

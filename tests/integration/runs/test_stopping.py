@@ -71,6 +71,33 @@ def test_a_stopped_job_ends_with_all_it_started(stopping: Deployment, conf: Comp
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.parametrize(("conf", "kind"), [(POLITE, "polite"), (STUBBORN, "stubborn")], ids=["polite", "stubborn"])
+def test_a_job_whose_supervisor_was_killed_ends_with_all_it_started(
+    stopping: Deployment, conf: CompiledConf, kind: str
+) -> None:
+    # Airflow would start a second writer beside it
+    api, file = stopping.real.api, stopping.real.warehouse / f"stopping_{kind}.pids"
+    file.unlink(missing_ok=True)
+    run = api.trigger(conf.dag_id, partition_key=LABEL)
+    pids = _pids(file)
+    try:
+        runner = psutil.Process(pids[0]).parent()
+        assert runner is not None
+        supervisor = runner.parent()
+        assert supervisor is not None
+        supervisor.kill()
+        wait_until(
+            lambda: not any(psutil.pid_exists(pid) for pid in (*pids, runner.pid)),
+            timeout=60,
+            why="the command, its child and the process that ran it are gone",
+        )
+    finally:
+        for pid in filter(psutil.pid_exists, pids):
+            os.kill(pid, signal.SIGKILL)
+        api.mark_task(stopping.task(run, "backfill"), "failed")
+        assert stopping.end_of(run).state == "failed"
+
+
 def test_a_killed_worker_leaves_the_old_partition_and_the_next_run_replaces_it(stopping: Deployment) -> None:
     api = stopping.real.api
     partition = stopping.real.warehouse / QUICK.table / f"ds={LABEL}"

@@ -1,0 +1,95 @@
+"""Work that ends with Airflow's supervisor of its task (C28)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk.execution_time import task_runner
+
+from airflow_chronon.airflow.operators.supervisor_watch import ends_with_supervisor
+from airflow_chronon.engine.command import Command, CommandRunner
+from airflow_chronon.errors import JobFailed
+
+
+@pytest.fixture
+def supervisor(monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """The supervisor's end of the connection of this process, as if it were a task's."""
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", SimpleNamespace(socket=ours), raising=False)
+    with ours, theirs:
+        yield theirs
+
+
+def test_a_command_that_prints_nothing_ends_with_the_supervisor(supervisor: socket.socket, tmp_path: Path) -> None:
+    runner, began = CommandRunner(grace_seconds=1), tmp_path / "began"
+    script = f"echo $$ > {began}.part; mv {began}.part {began}; exec sleep 1000"
+
+    def kill_the_supervisor() -> None:
+        while not began.exists():
+            pass
+        supervisor.close()
+
+    killer = threading.Thread(target=kill_the_supervisor)
+    killer.start()
+    with pytest.raises(JobFailed, match="was stopped before it was done"), ends_with_supervisor(runner.stop):
+        runner.run_command(Command("job/a.b", ["sh", "-c", script]), lambda line: None)
+    killer.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(began.read_text()), 0)
+
+
+def test_work_that_has_a_supervisor_ends_by_itself(supervisor: socket.socket) -> None:
+    supervisor.sendall(b"an answer")
+    stopped: list[str] = []
+    with ends_with_supervisor(lambda: stopped.append("stopped")):
+        CommandRunner().run_command(Command("job/a.b", ["sleep", "1"]), lambda line: None)
+    assert stopped == []
+    ours = task_runner.SUPERVISOR_COMMS.socket
+    assert ours.recv(100) == b"an answer"  # left for whoever reads it
+
+
+def test_without_a_supervisor_nothing_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", SimpleNamespace(), raising=False)
+    before = threading.active_count()
+    with ends_with_supervisor(lambda: None):
+        assert threading.active_count() == before
+
+
+WORK_THAT_DOES_NOT_STOP = """
+import socket, sys, time
+from types import SimpleNamespace
+from airflow.sdk.execution_time import task_runner
+from airflow_chronon.airflow.operators import supervisor_watch
+
+supervisor_watch.STOPPING_SECONDS = 0.2
+task_runner.SUPERVISOR_COMMS = SimpleNamespace(socket=socket.socket(fileno=int(sys.argv[1])))
+with supervisor_watch.ends_with_supervisor(lambda: print("asked to stop", flush=True)):
+    while True:
+        time.sleep(1)
+"""
+
+
+def test_work_that_does_not_stop_is_cut_off(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        process = subprocess.Popen(
+            [sys.executable, "-c", WORK_THAT_DOES_NOT_STOP, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "AIRFLOW_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        theirs.close()
+    try:
+        said, _ = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 1 and said.endswith("asked to stop\n")
