@@ -72,7 +72,7 @@ def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None
     for each in (*verdicts.values(), *dict.fromkeys(unbuilt)):
         lines += [f"{each.key} ({each.file}): {fault}" for fault in each.faults]
     if lines:
-        raise ImportErrors("\n".join(lines))
+        raise ImportErrors("\n".join(" ".join(line.splitlines()) for line in lines))
 
 
 @dataclass(frozen=True)

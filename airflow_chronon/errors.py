@@ -9,11 +9,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 LONGEST = 2_000  #: characters of a part of a fault: whoever types a book gets no book back
+_MOST = 20  #: faults that one file is reported with
+
+
+def readable(text: str, *, keep: str = "") -> str:
+    """A text that any terminal and database takes: what cannot be printed is escaped, unless it is to ``keep`` (S1)."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in keep or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One broken rule of one conf, setting, label or command line."""
+    """One broken rule of one conf, setting, label or command line. Its texts can be printed and stored, whatever they quote."""
 
     rule: str  #: the number in the table of rules, such as ``C13``; ``input`` for a file that cannot be read
     field: str  #: where it stands, such as ``sources[0].events.query``
@@ -22,7 +30,7 @@ class Fault:
 
     def __post_init__(self) -> None:
         for name in ("field", "message", "remedy"):
-            object.__setattr__(self, name, _shortened(getattr(self, name)))
+            object.__setattr__(self, name, readable(_shortened(getattr(self, name)), keep="\n\t"))
 
     def __str__(self) -> str:
         where = f"{self.field}: " if self.field else ""
@@ -51,6 +59,7 @@ class ChrononError(Exception):
     """A user-facing error: its text is one sentence and its parts are fields."""
 
     def __init__(self, fault: Fault, *, conf: str = "") -> None:
+        conf = readable(conf)
         self.fault, self.conf = fault, conf
         super().__init__(f"{conf}: {fault}" if conf else str(fault))
 
@@ -64,7 +73,7 @@ class Rejected(ChrononError):
     """Every fault that was found in one conf, file or setting, raised once."""
 
     def __init__(self, faults: Iterable[Fault], *, conf: str = "") -> None:
-        self.faults = tuple(faults)
+        self.faults = _first(tuple(faults))
         if not self.faults:
             raise ValueError("Rejected needs at least one fault")
         super().__init__(self.faults[0], conf=conf)
@@ -78,6 +87,15 @@ class Rejected(ChrononError):
     def _say(self) -> None:
         lines = "; ".join(str(fault) for fault in self.faults)
         self.args = (f"{self.conf}: {lines}" if self.conf else lines,)
+
+
+def _first(faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
+    """As many faults as anyone reads, and how many more there are."""
+    more = len(faults) - _MOST
+    if more <= 0:
+        return faults
+    rest = replace(faults[_MOST], field="", message=f"{more} more are wrong with it", remedy="mend the first ones")
+    return (*faults[:_MOST], rest)
 
 
 class CatalogError(ChrononError):

@@ -9,11 +9,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from airflow_chronon.conf_root.files import files_below, no_folder
+from airflow_chronon.conf_root.budget import Budget, OverBudget
+from airflow_chronon.conf_root.files import Refusal, TeamFiles, files_by_team, no_folder
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
 from airflow_chronon.core.confs.conf import Conf, ConfKey
-from airflow_chronon.core.confs.documents import ConfType, read_document
-from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.documents import ConfType, read_document, table_count
+from airflow_chronon.core.confs.plan import RejectedConf, unforeseen
 from airflow_chronon.core.confs.rights import namespace_faults, place_faults
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault, Rejected
@@ -22,7 +23,7 @@ MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are not confs; the largest re
 
 OLDER_TREE = "production"  #: what the older dialect calls its compiled tree
 
-_NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*")
+_NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*", re.A)  #: the address of an asset takes no other letters
 _FOLDERS = {
     "group_bys": ConfType.GROUP_BY,
     "joins": ConfType.JOIN,
@@ -42,20 +43,43 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
     if not tree.is_dir():
         problems.append(no_folder(tree))
         return [], []
-    confs, unreadable = [], []
+    confs: list[Conf] = []
+    unreadable: list[RejectedConf] = []
     for folder, conf_type in _FOLDERS.items():
-        for path in files_below(tree / folder, problems):
-            shown, place = str(path.relative_to(root)), path.relative_to(tree / folder).parts
-            try:
-                confs.append(_read_conf(path, conf_type, place, settings, shown))
-            except Rejected as error:
-                name = ".".join(place)  # the name that the compiler gave it
-                unreadable.append(RejectedConf(f"{conf_type.value}/{name}", shown, error.faults))
+        for team in files_by_team(root, tree / folder, problems, home=tree):
+            read, bad = _read_team(team, conf_type, settings, root, tree / folder)
+            confs += read
+            unreadable += bad
     if tree.name == OLDER_TREE and not any("executionInfo" in conf.raw["metaData"] for conf in confs):
         problems.append(older_dialect(tree, root))
         return [], []
     single, doubled = _without_doubles(confs)
     return single, [*unreadable, *doubled]
+
+
+def _read_team(team: TeamFiles, conf_type: ConfType, root: Path, folder: Path) -> tuple[list[Conf], list[RejectedConf]]:
+    """The confs in the folder of one team: none of them where they cost more than a team has (S2)."""
+
+    def refused(refusal: Refusal) -> RejectedConf:
+        return RejectedConf(f"{conf_type.value}/{refusal.name}", refusal.file, (refusal.fault,))
+
+    confs, bad, budget = [], [refused(each) for each in team.refused], Budget()
+    try:
+        for path in team.files:
+            budget.spend_file(path, limit=MAX_CONF_BYTES)
+            shown, place = str(path.relative_to(root)), path.relative_to(folder).parts
+            try:
+                conf = _read_conf(path, conf_type, place, settings, shown)
+            except Exception as error:  # whatever it is, it is about this file alone (S1)
+                name = ".".join(place)  # the name that the compiler gave it
+                faults = error.faults if isinstance(error, Rejected) else (unforeseen(error),)
+                bad.append(RejectedConf(f"{conf_type.value}/{name}", shown, faults))
+                continue
+            budget.spend_tables(table_count(conf.document))
+            confs.append(conf)
+    except OverBudget as error:
+        return [], [refused(team.refused_as_a_whole(error.fault))]
+    return confs, bad
 
 
 def older_dialect(tree: Path, root: Path) -> Fault:
@@ -74,11 +98,10 @@ def _compiled_tree(root: Path, environment: Environment) -> Path | None:
 
 
 def _read_conf(path: Path, conf_type: ConfType, place: tuple[str, ...], settings: Settings, shown: str) -> Conf:
-    document = read_document(conf_type, raw := _read_json(path))
+    raw = _read_json(path)
+    _refuse_name(raw)
+    document = read_document(conf_type, raw)
     name = document.meta_data.name
-    if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
-        remedy = "rename it: a name is Python names with dots between them"
-        raise Rejected([Fault("input", "metaData.name", f"{name!r} cannot be a conf's name", remedy)])
     namespace = document.meta_data.output_namespace
     if _NAMESPACE.fullmatch(namespace) is None:
         remedy = "use letters, digits, underscores and dashes, with single dots between"
@@ -88,6 +111,17 @@ def _read_conf(path: Path, conf_type: ConfType, place: tuple[str, ...], settings
     if faults:
         raise Rejected(faults)
     return Conf(ConfKey(conf_type, name), document, raw, shown)
+
+
+def _refuse_name(raw: Any) -> None:
+    """A name becomes part of paths and ids; what is no text is for the reader of the document to say."""
+    meta = raw.get("metaData") if isinstance(raw, dict) else None
+    name = meta.get("name") if isinstance(meta, dict) else None
+    if not isinstance(name, str):
+        return
+    if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
+        remedy = "rename it: a name is Python names with dots between them"
+        raise Rejected([Fault("input", "metaData.name", f"{name!r} cannot be a conf's name", remedy)])
 
 
 def _read_json(path: Path) -> Any:

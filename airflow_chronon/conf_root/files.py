@@ -1,39 +1,153 @@
-"""Files under a conf root: listed and read, each problem a fault."""
+"""Files under a conf root, team by team: listed, counted, each problem a fault (S1, S2)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
+from airflow_chronon.conf_root.links import leads_out, outside
 from airflow_chronon.conf_root.settings import cannot_read
-from airflow_chronon.errors import Fault
+from airflow_chronon.core.bounds import MAX_NAME, MAX_TEAM_FILES, name_problem
+from airflow_chronon.errors import Fault, readable
 
 
-def files_below(folder: Path, problems: list[Fault]) -> Iterator[Path]:
-    """Every file below a folder, linked folders included, each once; a folder that cannot be listed becomes a problem, so
-    that its confs do not just vanish (C23)."""
+@dataclass(frozen=True)
+class Refusal:
+    """A file or folder that is not read, and why."""
 
-    def note(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):
-            problems.append(cannot_read(error, what=f"the folder {error.filename}"))
+    file: str  #: relative to the conf root; that of a folder ends with a slash
+    place: tuple[str, ...]  #: the parts of its path below the folder that was listed
+    fault: Fault
 
+    @property
+    def name(self) -> str:
+        """Its name as a part of a key: that of a folder ends with a slash."""
+        name = readable(".".join(self.place))
+        return f"{name}/" if name and self.file.endswith("/") else name
+
+
+@dataclass
+class TeamFiles:
+    """What lies in the folder of one team."""
+
+    team: str
+    file: str  #: its folder, relative to the conf root, with a slash at the end
+    files: list[Path] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    count: int = 0  #: of everything in there, folders too
+
+    def refused_as_a_whole(self, fault: Fault) -> Refusal:
+        return Refusal(self.file, (self.team,), fault)
+
+
+def files_by_team(root: Path, folder: Path, problems: list[Fault], *, home: Path) -> list[TeamFiles]:
+    """Every file below a folder of a conf root, by the team's folder that it is in; each folder is gone through once.
+
+    Links are followed within the root and within ``home``, its folder that ``folder`` is in, after what is there without
+    them, and never out of those. A team with more files than
+    the budget has none of them listed. A folder that cannot be listed becomes a problem, so that its confs do not just
+    vanish (C23).
+    """
     if os.path.lexists(folder) and not folder.is_dir():
         problems.append(no_folder(folder))
-        return
-    seen: set[tuple[int, int]] = set()
-    for directory, folders, names in os.walk(folder, onerror=note, followlinks=True):
-        at = os.stat(directory)
-        if (at.st_dev, at.st_ino) in seen:  # a link that leads back
-            folders[:] = []
-            continue
-        seen.add((at.st_dev, at.st_ino))
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
-        for path in (Path(directory, name) for name in sorted(names) if not name.startswith(".")):
-            if path.is_symlink() and not os.path.exists(path) and not _is_name_of_file(path.name):
-                problems.append(no_folder(path))  # what was in that folder counts as present
-            else:
-                yield path
+        return []
+    if leads_out(folder, root, home):
+        problems.append(outside(str(folder)))
+        return []
+    walk = _Walk(root, folder, problems, home)
+    for start in walk.starts:  # grows while it is gone through
+        walk.go_through(start)
+    return [walk.teams[name] for name in sorted(walk.teams)]
+
+
+class _Walk:
+    """One listing of a folder."""
+
+    def __init__(self, root: Path, folder: Path, problems: list[Fault], home: Path) -> None:
+        self.root, self.folder, self.problems, self.home = root, folder, problems, home
+        self.starts = [folder]
+        self.teams: dict[str, TeamFiles] = {}
+        self._seen: set[tuple[int, int]] = set()
+        self._over: set[str] = set()
+
+    def go_through(self, start: Path) -> None:
+        """List everything below a folder, links to folders left for later."""
+        waiting = [start]
+        while waiting:
+            directory = waiting.pop()
+            try:
+                at = os.stat(directory)
+                if (at.st_dev, at.st_ino) in self._seen:  # a link that leads back, or to another one's folder
+                    continue
+                self._seen.add((at.st_dev, at.st_ino))
+                with os.scandir(str(directory)) as found:
+                    entries = sorted(islice(found, MAX_TEAM_FILES + 1), key=lambda entry: entry.name)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self.problems.append(cannot_read(error, what=f"the folder {directory}"))
+                continue
+            below = [path for entry in entries if (path := self._visit(directory, entry)) is not None]
+            waiting += reversed(below)
+
+    def _visit(self, directory: Path, entry: os.DirEntry[str]) -> Path | None:
+        """Put one entry where it belongs; the answer is a folder to go through."""
+        path = directory / entry.name
+        place = path.relative_to(self.folder).parts
+        is_folder, is_link = _is_folder(entry), entry.is_symlink()
+        if entry.name.startswith(".") or (is_folder and entry.name.startswith("__")):
+            return None
+        team = self._team(place, is_folder=is_folder)
+        if team is None:
+            return None
+        fault = self._unfit(path, is_link=is_link)
+        if fault is not None:
+            file = readable(str(path.relative_to(self.root))) + ("/" if is_folder else "")
+            team.refused.append(Refusal(file, place, fault))
+        elif is_link and not os.path.exists(path) and not _is_name_of_file(path.name):
+            self.problems.append(no_folder(path))  # what was in that folder counts as present
+        elif not is_folder:
+            team.files.append(path)
+        elif is_link:
+            self.starts.append(path)
+        else:
+            return path
+        return None
+
+    def _team(self, place: tuple[str, ...], *, is_folder: bool) -> TeamFiles | None:
+        """Whose budget an entry counts against; None once that is used up."""
+        name = place[0] if is_folder or len(place) > 1 else ""
+        if name not in self.teams:
+            shown = readable(str((self.folder / name).relative_to(self.root)))
+            self.teams[name] = TeamFiles(readable(name), f"{shown}/")
+        team = self.teams[name]
+        team.count += 1
+        if team.count <= MAX_TEAM_FILES:
+            return team
+        if name not in self._over:
+            self._over.add(name)
+            problem = f"the folder holds more than {MAX_TEAM_FILES} files, the budget of one team: none is read"
+            team.files.clear()
+            team.refused[:] = [team.refused_as_a_whole(Fault("S2", "", problem, "remove some, or divide it"))]
+        return None
+
+    def _unfit(self, path: Path, *, is_link: bool) -> Fault | None:
+        """What is against reading a file or folder at all."""
+        problem = name_problem(path.name, most=MAX_NAME)
+        if problem is not None:
+            return Fault("S1", "", f"its name is not text: {problem}", "rename it")
+        if is_link and leads_out(path, self.root, self.home):
+            return outside("it")
+        return None
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _is_name_of_file(name: str) -> bool:

@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from airflow_chronon.conf_root.files import files_below
+from airflow_chronon.conf_root.budget import Budget, OverBudget
+from airflow_chronon.conf_root.files import Refusal, TeamFiles, files_by_team
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
-from airflow_chronon.core.confs.plan import RejectedConf
+from airflow_chronon.core.confs.plan import RejectedConf, unforeseen
 from airflow_chronon.core.jobs.document import Job, job_key, read_job
 from airflow_chronon.errors import Fault, Rejected
 from airflow_chronon.storage.files import replace_file
@@ -24,20 +25,43 @@ def read_jobs(root: Path, *, environ: Mapping[str, str], problems: list[Fault]) 
 
     A folder that cannot be listed becomes one of ``problems``.
     """
-    jobs, unreadable = [], []
-    for path in files_below(root / JOBS, problems):
-        if path.suffix.lower() not in SUFFIXES:
-            continue
-        shown, inside = str(path.relative_to(root)), path.relative_to(root / JOBS).parts
-        team, name = ".".join(inside[:-1]), path.stem
-        try:
-            if len(inside) != 2:
-                problem, remedy = f"{shown} is not a place for a job", f"move it to {JOBS}/<team>/{path.name}"
-                raise Rejected([Fault("input", "", problem, remedy)], conf=job_key(team, name))
-            jobs.append(read_job_file(path, shown=shown, environ=environ))
-        except Rejected as error:
-            unreadable.append(RejectedConf(error.conf, shown, error.faults))
+    jobs: list[Job] = []
+    unreadable: list[RejectedConf] = []
+    for team in files_by_team(root, root / JOBS, problems, home=root / JOBS):
+        read, bad = _read_team(team, root, environ)
+        jobs += read
+        unreadable += bad
     return jobs, unreadable
+
+
+def _read_team(team: TeamFiles, root: Path, environ: Mapping[str, str]) -> tuple[list[Job], list[RejectedConf]]:
+    """The jobs in the folder of one team: none of them where they cost more than a team has (S2)."""
+
+    def refused(refusal: Refusal) -> RejectedConf:
+        return RejectedConf(f"job/{refusal.name}", refusal.file, (refusal.fault,))
+
+    jobs, bad, budget = [], [refused(each) for each in team.refused if _is_job(each.file)], Budget()
+    try:
+        for path in filter(_is_job, team.files):
+            budget.spend_file(path, limit=MAX_JOB_BYTES)
+            shown, inside = str(path.relative_to(root)), path.relative_to(root / JOBS).parts
+            key = job_key(".".join(inside[:-1]), path.stem)
+            try:
+                if len(inside) != 2:
+                    problem, remedy = f"{shown} is not a place for a job", f"move it to {JOBS}/<team>/{path.name}"
+                    raise Rejected([Fault("input", "", problem, remedy)], conf=key)
+                jobs.append(read_job_file(path, shown=shown, environ=environ))
+            except Exception as error:  # whatever it is, it is about this file alone (S1)
+                faults = error.faults if isinstance(error, Rejected) else (unforeseen(error),)
+                bad.append(RejectedConf(key, shown, faults))
+    except OverBudget as error:
+        return [], [refused(team.refused_as_a_whole(error.fault))]
+    return jobs, bad
+
+
+def _is_job(path: Path | str) -> bool:
+    """Whether it may be a job file, or a folder of them."""
+    return str(path).lower().endswith((*SUFFIXES, "/"))
 
 
 def read_job_file(path: Path, *, shown: str, environ: Mapping[str, str]) -> Job:

@@ -229,7 +229,9 @@ class _Base:
         """Whether a conf or job is left to the base: the same word for word, or nobody knows whether it differs (C24)."""
         if self.is_empty:  # everything would be deployed, which nobody asked for
             return True
-        return self.documents.get(key) == document or not self.in_doubt.isdisjoint((key, file))
+        folders = tuple(text for text in self.in_doubt if text.endswith("/"))
+        in_doubt = not self.in_doubt.isdisjoint((key, file)) or file.startswith(folders)
+        return in_doubt or self.documents.get(key) == document
 
 
 def _read_base(root: Path, settings: Settings, environ: Mapping[str, str], problems: list[Fault]) -> _Base:

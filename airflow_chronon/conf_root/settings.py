@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from airflow_chronon.conf_root.links import leads_out, outside
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.settings.yaml import branches_in, read_settings
 from airflow_chronon.errors import Fault, Rejected
@@ -29,6 +30,8 @@ def settings_text(root: Path) -> str:
     try:
         if not os.path.lexists(path):
             return ""
+        if leads_out(path, root):
+            raise Rejected([outside("it")])
         return read_bytes(path, limit=MAX_SETTINGS_BYTES, kind="settings file").decode()
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected([_in_file(cannot_read(error, what="the file"))]) from None
@@ -46,8 +49,11 @@ def parse_settings(text: str, *, environ: Mapping[str, str]) -> Settings:
 
 def branch_settings(root: Path, *, environ: Mapping[str, str]) -> Settings | None:
     """The branches that a bad settings file names, the defaults beside them; None when it cannot be read."""
+    path = root / SETTINGS_FILE
     try:
-        text = read_bytes(root / SETTINGS_FILE, limit=MAX_SETTINGS_BYTES, kind="settings file").decode(errors="replace")
+        if leads_out(path, root):
+            return None
+        text = read_bytes(path, limit=MAX_SETTINGS_BYTES, kind="settings file").decode(errors="replace")
     except (OSError, Rejected):
         return None
     return branches_in(text, environ)

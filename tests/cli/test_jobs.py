@@ -85,10 +85,11 @@ class TestCheck:
         assert found["job/etl.hourly"]["status"] == "ok"
         assert found["job/etl.odd"]["status"] == "rejected"
 
-    def test_linked_folders_are_read_and_links_that_lead_back_end(
-        self, command: Command, jobs: Path, tmp_path_factory: pytest.TempPathFactory
-    ) -> None:
-        elsewhere = tmp_path_factory.mktemp("elsewhere")
+    def test_folders_linked_within_the_root_are_read_and_links_that_lead_back_end(
+        self, command: Command, jobs: Path
+    ) -> None:  # S2
+        elsewhere = jobs / "mounted"
+        elsewhere.mkdir()
         (elsewhere / "linked.yaml").write_text(HOURLY)
         (jobs / "jobs" / "other").symlink_to(elsewhere)
         (jobs / "jobs" / "etl" / "back").symlink_to(jobs / "jobs")

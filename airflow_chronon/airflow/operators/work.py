@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 
 from airflow_chronon.airflow.operators.supervisor_watch import ends_with_supervisor
 from airflow_chronon.core.settings.environment import given_texts
@@ -74,10 +74,31 @@ def task_arguments(defaults: TaskDefaults, *, leave_out: Collection[str] = ()) -
     arguments = {name: value for name, value in defaults.model_dump(exclude_none=True).items() if name not in leave_out}
     callback = arguments.get("on_failure_callback")
     if callback is not None:
-        try:
-            arguments["on_failure_callback"] = pkgutil.resolve_name(callback)
-        except (ImportError, AttributeError, ValueError) as error:
-            problem = f"{callback!r} cannot be imported: {error}"
-            remedy = "give the dotted path of a function that the workers can import"
-            raise ChrononError(Fault("settings", "task_defaults.on_failure_callback", problem, remedy)) from None
+        arguments["on_failure_callback"] = _imported(callback, field="task_defaults.on_failure_callback")
     return arguments
+
+
+def _imported(path: str, *, field: str) -> Callable[..., Any]:
+    """The function of a dotted path. Raises ``ChrononError`` whatever its module does on import: one that ends its process
+    or is interrupted would take the DAGs of every team away (S1)."""
+    remedy = "give the dotted path of a function that the workers can import"
+    try:
+        found = pkgutil.resolve_name(path)
+    except AirflowTaskTimeout:
+        raise  # Airflow's own, for the whole file
+    except BaseException as error:
+        problem = f"{path!r} cannot be imported: {_said(error)}"
+        raise ChrononError(Fault("settings", field, problem, remedy)) from None
+    if not callable(found):
+        raise ChrononError(Fault("settings", field, f"{path!r} is not a function", remedy))
+    function: Callable[..., Any] = found
+    return function
+
+
+def _said(error: BaseException) -> str:
+    """What an error says; that of a module which somebody else wrote may fail to."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return text if isinstance(error, ImportError | AttributeError | ValueError) else f"{type(error).__name__} {text}"

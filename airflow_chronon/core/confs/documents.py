@@ -7,11 +7,24 @@ ignored: the compiler owns them.
 from __future__ import annotations
 
 from enum import Enum, IntEnum
+from functools import cached_property
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
+from airflow_chronon.core.bounds import (
+    MAX_CRON,
+    MAX_EXPRESSION,
+    MAX_NAME,
+    MAX_NAMESPACE,
+    MAX_TABLES,
+    KeyPath,
+    name_problem,
+    path_text,
+    unstorable,
+)
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
 from airflow_chronon.errors import Fault, Rejected
 
@@ -66,20 +79,51 @@ def _flag(value: Any) -> Any:
 Flag: TypeAlias = Annotated[bool, BeforeValidator(_flag)]
 
 
+_BOUND = "bound"  #: the type of an error that brings its whole message
+
+
+def _name(most: int) -> AfterValidator:
+    """Refuses a text that Airflow's lists and addresses do not take (S1)."""
+
+    def judge(value: str) -> str:
+        problem = name_problem(value, most=most)
+        if problem is not None:
+            raise PydanticCustomError(_BOUND, "{problem}", {"problem": problem})
+        return value
+
+    return AfterValidator(judge)
+
+
+def _expression(value: str) -> str:
+    if len(value) > MAX_EXPRESSION:
+        problem = f"the expression has {len(value)} characters, and no more than {MAX_EXPRESSION} are taken"
+        raise PydanticCustomError(_BOUND, "{problem}", {"problem": problem})
+    return value
+
+
+#: What DAGs, tasks, tags, assets and pages show: tables, columns, teams, labels.
+Name: TypeAlias = Annotated[str, _name(MAX_NAME)]
+Namespace: TypeAlias = Annotated[str, _name(MAX_NAMESPACE)]
+#: A schedule, as it stands in the description of a timetable.
+ScheduleText: TypeAlias = Annotated[str, _name(MAX_CRON)]
+#: What is asked of a catalog.
+Expression: TypeAlias = Annotated[str, AfterValidator(_expression)]
+
+
 def seconds(window: Window | None) -> int | None:
     """The length of a window, or None when it is absent."""
     return None if window is None else window.seconds
 
 
 class TableInfo(_Document):
-    table: str = ""
-    partition_column: str | None = None
-    partition_format: str | None = None
+    table: Name = ""
+    partition_column: Name | None = None
+    partition_format: Name | None = None
     partition_interval: Window | None = None
     partition_offset: Window | None = None
     time_partitioned: Flag = False
     is_cumulative: Flag = False
-    trigger_expr: str | None = None
+    trigger_expr: Expression | None = None
 
 
 class _CommonConf(_Document):
@@ -87,9 +131,9 @@ class _CommonConf(_Document):
 
 
 class ExecutionInfo(_Document):
-    offline_schedule: str | None = None
-    online_schedule: str | None = None
-    schedule_cron: str | None = None  #: what compilers of early 2026 wrote in place of an offline schedule
+    offline_schedule: ScheduleText | None = None
+    online_schedule: ScheduleText | None = None
+    schedule_cron: ScheduleText | None = None  #: what compilers of early 2026 wrote in place of an offline schedule
     output_table_info: TableInfo | None = None
     historical_backfill: Flag | None = None
     conf: _CommonConf | None = None
@@ -97,14 +141,14 @@ class ExecutionInfo(_Document):
 
 
 class MetaData(_Document):
-    name: str
-    output_namespace: str
-    team: str = ""
-    version: str | None = None
+    name: Name
+    output_namespace: Namespace
+    team: Name = ""
+    version: Name | None = None
     online: Flag = False
     environments: tuple[int, ...] | None = None
     custom_json: str | None = None
-    offline_schedule: str | None = None  #: where the older dialect has it
+    offline_schedule: ScheduleText | None = None  #: where the older dialect has it
     execution_info: ExecutionInfo = Field(default_factory=ExecutionInfo)
 
     def common(self, key: str) -> str | None:
@@ -116,33 +160,33 @@ class MetaData(_Document):
 class PartMetaData(MetaData):
     """The metadata of a Join's right part: compilers of early 2026 name no namespace there, and nothing needs it."""
 
-    output_namespace: str = ""
+    output_namespace: Namespace = ""
 
 
 class Query(_Document):
-    partition_column: str | None = None
-    partition_format: str | None = None
+    partition_column: Name | None = None
+    partition_format: Name | None = None
     partition_interval: Window | None = None
     partition_offset: Window | None = None
     partition_lag: Window | None = None
     time_partitioned: Flag = False
-    sub_partitions_to_wait_for: tuple[str, ...] | None = None
-    start_partition: str | None = None
-    end_partition: str | None = None
-    trigger_expr: str | None = None
+    sub_partitions_to_wait_for: tuple[Name, ...] | None = None
+    start_partition: Name | None = None
+    end_partition: Name | None = None
+    trigger_expr: Expression | None = None
 
 
 class EventSource(_Document):
-    table: str
-    topic: str | None = None
+    table: Name
+    topic: Name | None = None
     query: Query = Field(default_factory=Query)
     is_cumulative: Flag = False
 
 
 class EntitySource(_Document):
-    snapshot_table: str
-    mutation_table: str | None = None
-    mutation_topic: str | None = None
+    snapshot_table: Name
+    mutation_table: Name | None = None
+    mutation_topic: Name | None = None
     query: Query = Field(default_factory=Query)
 
 
@@ -197,7 +241,7 @@ class GroupBy(_Document):
             return self.accuracy is Accuracy.TEMPORAL
         return any(source.has_topic for source in self.sources)
 
-    @property
+    @cached_property
     def longest_window(self) -> int | None:
         """Seconds of the largest aggregation window; None when any is unwindowed or there is none (C16)."""
         aggregations = self.aggregations or ()
@@ -217,7 +261,7 @@ class JoinPart(_Document):
 
 
 class BootstrapPart(_Document):
-    table: str
+    table: Name
     query: Query = Field(default_factory=Query)
 
 
@@ -233,8 +277,8 @@ class TableDependencyInfo(_Document):
     table_info: TableInfo
     start_offset: Window | None = None
     end_offset: Window | None = None
-    start_cut_off: str | None = None
-    end_cut_off: str | None = None
+    start_cut_off: Name | None = None
+    end_cut_off: Name | None = None
 
 
 class StagingQuery(_Document):
@@ -254,21 +298,39 @@ _MODELS: dict[ConfType, type[StagingQuery] | type[GroupBy] | type[Join]] = {
 
 def read_document(conf_type: ConfType, raw: object) -> Document:
     """Check the shape of a compiled conf. Raises :class:`airflow_chronon.errors.Rejected` with every fault at once."""
+    bad = unstorable(raw)
+    if bad is not None:
+        raise Rejected([Fault("S1", path_text(bad.path), bad.problem, bad.remedy)])
     try:
-        return _MODELS[conf_type].model_validate(raw)
+        document = _MODELS[conf_type].model_validate(raw)
     except ValidationError as error:
         # a list whose items are all bad is called too short as well: once is enough
         details = [detail for detail in error.errors() if detail["type"] != "too_short" or not detail["input"]]
         raise Rejected(tuple(_shape_fault(conf_type, detail) for detail in details)) from None
+    if (count := table_count(document)) > MAX_TABLES:
+        problem = f"it reads {count} tables, and one conf reads at most {MAX_TABLES}"
+        raise Rejected([Fault("S2", "", problem, "divide it into several confs")])
+    return document
+
+
+def table_count(document: Document) -> int:
+    """How many references to tables a conf holds; each of them is resolved, and each table is a task."""
+    if isinstance(document, StagingQuery):
+        return len(document.table_dependencies or ())
+    if isinstance(document, GroupBy):
+        return len(document.sources)
+    parts = sum(len(part.group_by.sources) for part in document.join_parts)
+    return 1 + len(document.bootstrap_parts or ()) + parts
 
 
 def _shape_fault(conf_type: ConfType, detail: Any) -> Fault:
-    where = ""
-    for part in detail["loc"]:
-        where += f"[{part}]" if isinstance(part, int) else f".{part}" if where else str(part)
+    path: KeyPath = detail["loc"]
+    where = path_text(path)
     if detail["type"] == "missing":
         kind = conf_type.value.replace("_", " ")
         return Fault("input", where, f"the {kind} lacks this field", "compile it again with zipline compile")
+    if detail["type"] == _BOUND:
+        return Fault("S1", where, detail["ctx"]["problem"], "shorten it, or remove the character")
     if detail["type"] == "value_error":
         problem = str(detail["msg"]).removeprefix("Value error, ")
     elif belongs := _BELONGS.get(detail["type"]):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 
+from airflow_chronon.core.bounds import MAX_ID, MAX_TAG
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.schedules.modes import Mode
-
-MAX_LENGTH = 250  #: Airflow's limit on a DAG id, and on a task id
-MAX_TAG_LENGTH = 100  #: Airflow's limit on a tag
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -18,7 +16,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
 def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default_branch: str) -> str:
     """The id of a conf version's DAG: ``type.name__version``, with ``branch--`` in front off the default branch.
 
-    ``name`` is the conf's without its version. What does not fit in :data:`MAX_LENGTH` characters of ``[A-Za-z0-9_.-]``, or
+    ``name`` is the conf's without its version. What does not fit in :data:`MAX_ID` characters of ``[A-Za-z0-9_.-]``, or
     does not survive, is shortened and gets eight hex digits; the version stays at the end.
     """
     kind, tail = key.conf_type.value, f"__{version}" if version else ""
@@ -35,17 +33,17 @@ def job_dag_id(*, name: str, branch: str, default_branch: str) -> str:
 
 def legal_id(head: str, tail: str = "", *, unique: tuple[str, ...]) -> str:
     """An id that Airflow takes; ``unique`` is what the eight hex digits tell apart when ``head`` and ``tail`` must change."""
-    if len(head) + len(tail) <= MAX_LENGTH and not _ILLEGAL.search(head + tail):
+    if len(head) + len(tail) <= MAX_ID and not _ILLEGAL.search(head + tail):
         return head + tail
     digest = hashlib.sha256("\n".join(unique).encode()).hexdigest()[:8]
     head, tail = _ILLEGAL.sub("_", head), _ILLEGAL.sub("_", tail)[:100]
-    return f"{head[: MAX_LENGTH - len(tail) - 9]}_{digest}{tail}"
+    return f"{head[: MAX_ID - len(tail) - 9]}_{digest}{tail}"
 
 
 def id_stem(key: str, *, branch: str, default_branch: str) -> str:
     """How the DAG ids of a file begin of which only ``type/name`` is known, its version and digits left open."""
     prefix = "" if branch == default_branch else f"{branch}--"
-    return _ILLEGAL.sub("_", prefix + key.replace("/", ".", 1))[: MAX_LENGTH - 109]
+    return _ILLEGAL.sub("_", prefix + key.replace("/", ".", 1))[: MAX_ID - 109]
 
 
 def tags(conf: Conf, *, grid: PartitionGrid, modes: tuple[Mode, ...], branch: str) -> tuple[str, ...]:
@@ -69,4 +67,4 @@ def job_tags(*, team: str, version: str, branch: str, is_scheduled: bool) -> tup
 
 
 def _in_order(found: set[str]) -> tuple[str, ...]:
-    return tuple(sorted(tag[:MAX_TAG_LENGTH] for tag in found))
+    return tuple(sorted(tag[:MAX_TAG] for tag in found))

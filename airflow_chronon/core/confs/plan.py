@@ -164,8 +164,8 @@ class RejectedConf:
     warnings: ClassVar[tuple[Fault, ...]] = ()
     plan: ClassVar[None] = None
 
-    key: str  #: ``type/name``, or the file when no name could be read
-    file: str
+    key: str  #: ``type/name``, or the file when no name could be read; that of a whole folder ends with a slash
+    file: str  #: relative to the conf root; a folder ends with a slash
     faults: tuple[Fault, ...]
 
     @property
@@ -175,6 +175,11 @@ class RejectedConf:
     def need_plan(self, *, named: str = "") -> NoReturn:
         """Raises :class:`Rejected`; ``named`` is what the conf is called, by default its key."""
         raise Rejected(self.faults, conf=named or self.key)
+
+
+def unforeseen(error: Exception) -> Fault:
+    """The fault of a conf that nobody foresaw."""
+    return Fault("input", "", f"it cannot be judged: {type(error).__name__}: {error}", "report this with the conf")
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ class Resolver:
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    _warned: set[Fault] = field(default_factory=set)
 
     def whole(self, reference: Reference) -> TableDependency | None:
         """A table that is read as whole partitions: its grid must be known and line up (C13, C14)."""
@@ -249,7 +250,8 @@ class Resolver:
 
     def _warn(self, rule: str, where: str, problem: str, remedy: str) -> None:
         fault = Fault(rule, where, problem, remedy)
-        if fault not in self.warnings:
+        if fault not in self._warned:
+            self._warned.add(fault)
             self.warnings.append(fault)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from airflow_chronon.core.bounds import MAX_OWN_SETTINGS, path_text, unstorable
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, duration_text, iso
 from airflow_chronon.core.confs.conf import (
     Conf,
@@ -21,7 +22,7 @@ from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.inputs import left_without_inputs
 from airflow_chronon.core.confs.naming import dag_id, tags
-from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf
+from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf, unforeseen
 from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.rights import own_word_faults
 from airflow_chronon.core.confs.sources import modes_with_dependencies
@@ -195,13 +196,11 @@ def _with_writers(
         writers = index.of_tables(tables, reader=plan.conf.key)
         if writers:
             found = replace(plan, writers=writers)
-            verdicts[key] = replace(found, warnings=(*found.warnings, *left_without_inputs(found)))
+            try:
+                verdicts[key] = replace(found, warnings=(*found.warnings, *left_without_inputs(found)))
+            except Exception as error:  # as in resolve()
+                verdicts[key] = RejectedConf(key, plan.file, (unforeseen(error),))
     return verdicts
-
-
-def unforeseen(error: Exception) -> Fault:
-    """The fault of a conf that nobody foresaw."""
-    return Fault("input", "", f"it cannot be judged: {type(error).__name__}: {error}", "report this with the conf")
 
 
 def _guarded_draft(conf: Conf, tree: ConfTree) -> _Draft:
@@ -312,7 +311,15 @@ def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
     try:
         custom: Any = json.loads(conf.meta.custom_json or "{}")
         raw = custom.get("airflow") if isinstance(custom, dict) else None
-        return None if raw is None else read_conf_settings(raw, conf=str(conf.key))
+        if raw is None:
+            return None
+        bad = unstorable(raw)
+        if bad is not None:
+            raise Rejected([Fault("S1", path_text(bad.path), bad.problem, bad.remedy)])
+        if len(json.dumps(raw)) > MAX_OWN_SETTINGS:
+            problem = f"the settings have more than {MAX_OWN_SETTINGS // 1024} KB, and each wait carries some of them"
+            raise Rejected([Fault("S1", "", problem, "write less, or set it in chronon.yaml")])
+        return read_conf_settings(raw, conf=str(conf.key))
     except (ValueError, RecursionError) as error:
         if "airflow" in (conf.meta.custom_json or "") and conf.key.conf_type is not ConfType.STAGING_QUERY:
             problem = f"it is not JSON, so the settings in it are not known: {error}"

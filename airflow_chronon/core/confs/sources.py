@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from airflow_chronon.core.bounds import MAX_TABLES, name_problem
 from airflow_chronon.core.calendar.instants import DAY
 from airflow_chronon.core.confs.conf import Conf, ConfKey, table_of, upload_table_of
 from airflow_chronon.core.confs.documents import (
@@ -175,7 +176,15 @@ def _dict_dependencies(resolver: Resolver, query: StagingQuery, named: set[str])
         problem = f"it is no JSON object with a list of airflowDependencies: {error}"
         resolver.faults.append(Fault("C16", where, problem, "compile it again with zipline compile"))
         return
+    if len(entries) > MAX_TABLES:
+        problem = f"it has {len(entries)} airflowDependencies, and one conf reads at most {MAX_TABLES} tables"
+        resolver.faults.append(Fault("S2", where, problem, "divide it into several confs"))
+        return
     for text in entries:
+        unfit = name_problem(text)
+        if unfit is not None:
+            resolver.faults.append(Fault("S1", where, unfit, "shorten it, or remove the character"))
+            continue
         quoted, *segments = text.split("/")
         table = unquoted(quoted)
         if table in named:

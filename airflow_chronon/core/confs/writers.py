@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from airflow_chronon.core.confs.conf import Conf, ConfKey, upload_table_of
+from airflow_chronon.core.confs.cycles import cyclic_part
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
@@ -28,7 +29,8 @@ class WriterIndex:
         *,
         dag_id_of: Callable[[Conf], str],
     ) -> None:
-        self._tree, self._schedules, self._reads, self._dag_id_of = tree, schedules, reads, dag_id_of
+        self._tree, self._schedules, self._dag_id_of = tree, schedules, dag_id_of
+        self._reads = cyclic_part(reads)
 
     def of_tables(self, tables: Iterable[str], *, reader: ConfKey) -> Writers:
         """The writers of those of the tables that the tree writes."""
@@ -47,7 +49,7 @@ class WriterIndex:
         )
 
     def _reaches(self, start: ConfKey, goal: ConfKey) -> bool:
-        """Whether a conf reads, at first hand or through others, what another writes; each reads itself."""
+        """Whether a conf reads, at first hand or through others, what one of its readers writes; each reads itself."""
         seen, waiting = {start}, [start]
         while waiting:
             key = waiting.pop()

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BeforeValidator, Field, StrictBool, StrictInt, StrictStr, WithJsonSchema
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, WithJsonSchema
 
+from airflow_chronon.core.bounds import MAX_INTEGER, MAX_RETRIES
 from airflow_chronon.core.calendar.instants import Instant, parse_instant
 from airflow_chronon.core.settings.environment import VARIABLE
 from airflow_chronon.core.settings.model import OnRetire, TaskDefaults
 from airflow_chronon.core.settings.runners import RunnerSection
-from airflow_chronon.core.settings.values import MAX_INTEGER, Strict, Text
+from airflow_chronon.core.settings.values import CronText, Owner, Strict, Text
 from airflow_chronon.core.settings.variables import REFERENCE_SCHEMA
 from airflow_chronon.core.settings.yaml import StrictText, read_strictly
 from airflow_chronon.errors import ChrononError, Fault, Rejected
@@ -61,7 +62,7 @@ _Limit: TypeAlias = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]
 class ScheduleDocument(Strict):
     """The section ``schedule``: Hopsworks' fields by their names in its Python API (H2, H3, H8 to H15)."""
 
-    cron_expression: StrictStr = Field(description="Five fields are Unix cron, six or seven Quartz.")
+    cron_expression: CronText = Field(description="Five fields are Unix cron, six or seven Quartz.")
     start_time: InstantText | None = Field(
         default=None, description="By default when the deployment first saw the job."
     )
@@ -98,10 +99,10 @@ class JobDocument(Strict):
     legacy_start_time_arg: StrictBool = Field(
         default=False, description="true: appends -start_time and the logical date to the command."
     )
-    retries: Annotated[StrictInt, Field(ge=0, le=MAX_INTEGER)] | None = Field(
+    retries: Annotated[StrictInt, Field(ge=0, le=MAX_RETRIES)] | None = Field(
         default=None, description="By default those of chronon.yaml."
     )
-    owner: StrictStr | None = Field(default=None, description="By default the team.")
+    owner: Owner | None = Field(default=None, description="By default the team.")
     task_defaults: TaskDefaults | None = Field(
         default=None, description="What Airflow's tasks get; laid over those of chronon.yaml."
     )

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_chronon.core.bounds import MAX_INTEGER
 from airflow_chronon.core.calendar.instants import SCHEDULABLE, iso
 from airflow_chronon.core.jobs.document import read_job
 from airflow_chronon.core.jobs.resolve import resolve_jobs
 from airflow_chronon.core.settings.model import Settings
-from airflow_chronon.core.settings.values import MAX_INTEGER
 from airflow_chronon.errors import Fault, Rejected
 
 #: Every field of the schedule object that has a place in a job file.

@@ -11,8 +11,7 @@ from airflow_chronon.core.calendar.cron import NEVER, Cron
 from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.confs.naming import job_dag_id, job_tags
-from airflow_chronon.core.confs.plan import Plan, RejectedConf
-from airflow_chronon.core.confs.resolve import unforeseen
+from airflow_chronon.core.confs.plan import Plan, RejectedConf, unforeseen
 from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import IntervalSchedule, schedule_faults

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NewType
 from urllib.parse import quote, unquote
 
+from airflow_chronon.core.bounds import MAX_LABEL
 from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant, from_datetime, iso, to_datetime
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.errors import ChrononError, Fault
@@ -62,7 +63,7 @@ class PartitionFormat:
     _two_digit_year: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        template, regex, letters = "", "", list[str]()
+        template, regex, letters, longest = "", "", list[str](), 0
         two_digit_year, open_ended = False, ""
         for token in _TOKEN.finditer(self.pattern):
             run, quoted = token["letters"], token["quoted"]
@@ -72,6 +73,7 @@ class PartitionFormat:
                 literal = (
                     token["literal"] if quoted is None else ("'" if quoted == "''" else quoted[1:-1].replace("''", "'"))
                 )
+                longest += len(literal)
                 template += literal.replace("{", "{{").replace("}", "}}")
                 regex += re.escape(literal)
                 open_ended = "" if literal.strip(_DIGITS) else open_ended  # a sign ends a run of digits
@@ -88,6 +90,8 @@ class PartitionFormat:
             template += "{short_year:02d}" if short_year else f"{{{_FIELDS[letter]}:0{width}d}}"
             regex += f"(?P<{name}>[0-9]{{1,2}})" if width == 1 else f"(?P<{name}>[0-9]{{{width}}})"
             letters.append(letter)
+            longest += max(width, 2)
+        self._refuse_unfit(longest)
         missing = [_FIELDS[letter] for letter in "yMd" if letter not in letters]
         if missing:
             raise _illegal_format(
@@ -100,6 +104,17 @@ class PartitionFormat:
             ("_two_digit_year", two_digit_year),
         ):
             object.__setattr__(self, name_, value)
+
+    def _refuse_unfit(self, longest: int) -> None:
+        """Labels stand in run ids, tags and logs, so Airflow's bounds are theirs (S1)."""
+        if longest > MAX_LABEL:
+            problem = f"its labels have up to {longest} characters, and Airflow's run ids take {MAX_LABEL} of them"
+        elif not self.pattern.isprintable():
+            problem = "it holds a character that cannot be printed"
+        else:
+            return
+        fault = Fault("S1", "partitionFormat", f"format {self.pattern[:60]!r}: {problem}", "use a plain, short format")
+        raise IllegalFormat(fault)
 
     def _runs_together(self, one: str, other: str) -> IllegalFormat:
         problem = f"{one!r} and {other!r} stand in one run of digits, so that nobody can tell where each of them ends"

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
+from airflow_chronon.core.bounds import MAX_TAG
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.conf import Conf
-from airflow_chronon.core.confs.naming import MAX_TAG_LENGTH, dag_id, id_stem, job_dag_id
+from airflow_chronon.core.confs.naming import dag_id, id_stem, job_dag_id
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.jobs.document import Job
@@ -81,6 +82,7 @@ class TreeFacts:
     keys: frozenset[str] = frozenset()  #: ``type/name`` and files of the confs that are not good: they count as present
     bad: tuple[RejectedConf, ...] = ()  #: the confs that are not good, and why
     stems: tuple[str, ...] = ()  #: how the DAG ids of files that cannot be read begin
+    folders: tuple[str, ...] = ()  #: those that are not read as a whole (S2): how their files and their DAG ids begin
     families: frozenset[str] = frozenset()  #: of every readable conf, deployed or not
 
     @property
@@ -99,6 +101,8 @@ class TreeFacts:
         if dag_id in self.ids:
             return True
         if record is not None and not self.keys.isdisjoint((record.key, record.file)):
+            return True
+        if dag_id.startswith(self.folders) or (record is not None and record.file.startswith(self.folders)):
             return True
         return any(re.fullmatch(rf"{re.escape(stem)}(_[0-9a-f]{{8}})?(__.*)?", dag_id) for stem in self.stems)
 
@@ -131,7 +135,9 @@ def tree_facts(
 
     bad = [verdict for verdict in verdicts.values() if isinstance(verdict, RejectedConf)]
     known = {*(str(conf.key) for conf in readable), *(job.key for job in readable_jobs)}
-    unread = {verdict.key for verdict in bad} - known
+    unread = {verdict.key for verdict in bad if not verdict.key.endswith("/")} - known
+    whole = [verdict for verdict in bad if verdict.key.endswith("/")]
+    starts = (f"{id_stem(each.key[:-1], branch=branch, default_branch=default_branch)}." for each in whole)
     return TreeFacts(
         state=state,
         problems=problems,
@@ -141,6 +147,7 @@ def tree_facts(
         bad=tuple(bad),
         keys=frozenset(text for verdict in bad for text in (verdict.key, verdict.file)),
         stems=tuple(sorted(id_stem(key, branch=branch, default_branch=default_branch) for key in unread)),
+        folders=(*(each.file for each in whole), *starts),
         families=frozenset((*map(family_of, readable), *(job.key for job in readable_jobs), *unchanged)),
     )
 
@@ -228,4 +235,4 @@ def _known_ids(deployment: Deployment, state: StateFacts, dags: Mapping[str, Kno
 
 def branch_tag(branch: str) -> str:
     """The tag that the DAGs of a branch carry, as :func:`airflow_chronon.core.confs.naming.tags` writes it."""
-    return f"branch:{branch}"[:MAX_TAG_LENGTH]
+    return f"branch:{branch}"[:MAX_TAG]

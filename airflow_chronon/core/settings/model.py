@@ -9,11 +9,23 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
+from airflow_chronon.core.bounds import MAX_ADDRESSES, MAX_INTEGER
 from airflow_chronon.core.calendar.instants import DAY
 from airflow_chronon.core.settings.catalogs import CatalogSection
 from airflow_chronon.core.settings.kinds import over
 from airflow_chronon.core.settings.runners import RunnerSection
-from airflow_chronon.core.settings.values import MAX_INTEGER, Bound, Duration, Strict, Text
+from airflow_chronon.core.settings.values import (
+    Bound,
+    Branch,
+    Duration,
+    Line,
+    Owner,
+    Pool,
+    Retries,
+    Strict,
+    Text,
+    Weight,
+)
 from airflow_chronon.core.settings.variables import REFERENCE_SCHEMA
 from airflow_chronon.core.waits.dependencies import Lookback
 
@@ -97,11 +109,11 @@ class SensorSettings(Strict):
 class TaskDefaults(Strict):
     """Given to every task as they are; a pool only to those that do the work."""
 
-    pool: str | None = Field(default=None, description="Of the tasks that do the work.")
-    queue: str | None = Field(default=None, description="Of every task.")
-    priority_weight: int | None = Field(default=None, description="Of every task.")
-    email: str | tuple[str, ...] | None = Field(default=None, description="Who hears of a failure.")
-    on_failure_callback: str | None = Field(
+    pool: Pool | None = Field(default=None, description="Of the tasks that do the work.")
+    queue: Pool | None = Field(default=None, description="Of every task.")
+    priority_weight: Weight | None = Field(default=None, description="Of every task.")
+    email: Line | Annotated[tuple[Line, ...], Field(max_length=MAX_ADDRESSES)] | None = Field(default=None, description="Who hears of a failure.")
+    on_failure_callback: Line | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][\w.]*\.\w+$",
         description="Called when a task fails: a dotted path such as package.module.function.",
@@ -144,8 +156,8 @@ class ConfSettings(Strict):
         description="What a hole in the older part of a range does; by default require for tables of this tree, warn for others.",
     )
     covers: Covers = Field(default=Covers.ELAPSED, description="What a weekly or monthly fire writes.")
-    retries: int = Field(default=2, ge=0, le=MAX_INTEGER, description="Of the tasks that do the work.")
-    owner: str | None = Field(default=None, description="By default the team.")
+    retries: Retries = Field(default=2, description="Of the tasks that do the work.")
+    owner: Owner | None = Field(default=None, description="By default the team.")
     task_defaults: TaskDefaults = Field(default=TaskDefaults(), description="What Airflow's tasks get.")
     sensor: SensorSettings = Field(default=SensorSettings(), description="How waits poll and end.")
     catalog: CatalogSection = Field(default=CatalogSection(), description="Where partitions are seen.")
@@ -175,11 +187,11 @@ class TeamSettings(Strict):
 class Settings(ConfSettings):
     """One deployment."""
 
-    branch: Text | None = Field(
+    branch: Branch | None = Field(
         default=None,
         description="By default [chronon] branch of Airflow, else the branch of the DAG bundle, else default_branch.",
     )
-    default_branch: Text = Field(default="main", description="DAG ids of other branches begin with their name.")
+    default_branch: Branch = Field(default="main", description="DAG ids of other branches begin with their name.")
     environment: Annotated[
         Environment,
         BeforeValidator(_environment),

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, TypeAlias, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from airflow_chronon.core.bounds import KeyPath, path_text
 from airflow_chronon.core.settings.values import SENTENCE, VALUE
 from airflow_chronon.errors import Fault
 
-KeyPath: TypeAlias = tuple[str | int, ...]  #: from the top of a text down to one key or item
-
 _LONGEST = 200
 _SECRET = {"env", "storage_options"}  #: passwords stand there, and messages end up in logs
-
-
-def path_text(path: KeyPath) -> str:
-    """A path as people write it, such as ``overrides[0].sensor.timeout``."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 @dataclass(frozen=True)
@@ -108,11 +102,13 @@ _REMEDIES = {
     "less_than_equal": "write {le} or less",
     "enum": "write {expected}",
     "string_type": "write text, in quotes where it looks like a number",
+    "string_too_long": "write at most {max_length} characters",
     "string_pattern_mismatch": "write a dotted path such as package.module.function",
     "model_type": "write keys and values below it",
     "model_attributes_type": "write keys and values below it",
     "dict_type": "write keys and values below it",
     "tuple_type": "write a list",
+    "too_long": "write at most {max_length} of them",
 }
 
 

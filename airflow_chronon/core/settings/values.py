@@ -5,14 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
+from urllib.parse import quote
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from airflow_chronon.core.bounds import (
+    MAX_BRANCH,
+    MAX_CRON,
+    MAX_INTEGER,
+    MAX_NAME,
+    MAX_OWNER,
+    MAX_POOL,
+    MAX_RETRIES,
+    MAX_WEIGHT,
+    name_problem,
+)
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
 from airflow_chronon.core.settings.variables import REFERENCE_SCHEMA
 
-MAX_INTEGER = 2**31 - 1  #: what Airflow's database holds: one larger number keeps every DAG of a loader file from it
 SENTENCE = "sentence"  #: the type of an error that brings its whole message, and its remedy
 VALUE = "\x1avalue\x1a"  #: where such a message quotes the value: as it is written, which a validator does not see
 
@@ -45,6 +56,26 @@ def judged(is_good: Callable[[Any], bool], problem: str, remedy: str) -> BeforeV
         return value
 
     return BeforeValidator(judge)
+
+
+def printable(most: int = MAX_NAME, *, least: int = 1) -> AfterValidator:
+    """Refuses a text that Airflow's lists and columns do not take: too long, or with a control character (S1)."""
+
+    def judge(value: str) -> str:
+        problem = name_problem(value, most=most)
+        if problem is None and len(value.strip()) < least:
+            problem = "is empty"
+        if problem is not None:
+            raise refusal(f"{VALUE} {problem}", f"write one line of {least} to {most} characters")
+        return value
+
+    return AfterValidator(judge)
+
+
+def _branch(value: str) -> str:
+    if len(quote(value, safe="")) > MAX_BRANCH:
+        raise refusal(f"{VALUE} is too long for a branch", f"keep it within {MAX_BRANCH} characters, percent-escaped")
+    return value
 
 
 def is_text(value: object) -> bool:
@@ -117,3 +148,17 @@ Amount: TypeAlias = Annotated[str, judged(is_amount, "is not an amount of memory
 Bound: TypeAlias = Annotated[str, BeforeValidator(_bound), WithJsonSchema({"type": ["string", "integer"]})]
 #: The name or the value of a variable.
 Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
+#: Whose a DAG is.
+Owner: TypeAlias = Annotated[str, printable(MAX_OWNER)]
+#: The name of one of Airflow's pools or queues.
+Pool: TypeAlias = Annotated[str, printable(MAX_POOL)]
+#: An address, or the dotted path of a function.
+Line: TypeAlias = Annotated[str, printable()]
+#: The text of a cron.
+CronText: TypeAlias = Annotated[str, Field(max_length=MAX_CRON)]
+#: A branch of a repository.
+Branch: TypeAlias = Annotated[str, BeforeValidator(_text), printable(least=0), AfterValidator(_branch)]
+#: How often a task is tried again.
+Retries: TypeAlias = Annotated[int, Field(ge=0, le=MAX_RETRIES)]
+#: Airflow adds up the weights of all tasks that follow a task.
+Weight: TypeAlias = Annotated[int, Field(ge=-MAX_WEIGHT, le=MAX_WEIGHT)]

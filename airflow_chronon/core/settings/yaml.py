@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from airflow_chronon.core.bounds import KeyPath, path_text, unstorable
 from airflow_chronon.core.settings.backends import file_problems
 from airflow_chronon.core.settings.environment import WINDOW_VARIABLES, is_airflows_own
 from airflow_chronon.core.settings.model import ConfSettings, Settings
-from airflow_chronon.core.settings.problems import KeyPath, path_text, problems_of
+from airflow_chronon.core.settings.problems import problems_of
 from airflow_chronon.core.settings.variables import REFERENCE, filled, references
 from airflow_chronon.errors import Fault, Rejected
 
@@ -44,6 +44,8 @@ def _resolvers(first: str, given: list[tuple[str, re.Pattern[str]]]) -> list[tup
     return [*kept, (_INT, _DECIMAL)] if first in "-+0123456789" else kept
 
 
+#: What YAML has and JSON has not; a tag that names anything else is no YAML to a safe loader.
+_NOT_JSON = {f"tag:yaml.org,2002:{name}" for name in ("binary", "timestamp", "set", "omap", "pairs")}
 _INT, _DECIMAL = "tag:yaml.org,2002:int", re.compile(r"[-+]?(0|[1-9][0-9]*)$")
 _PlainYaml.yaml_implicit_resolvers = {
     first: _resolvers(first, given) for first, given in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -92,14 +94,16 @@ def read_settings(
 def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> StrictText:
     """Read YAML with the line of every key. Raises :class:`airflow_chronon.errors.Rejected` for what is no YAML."""
     faults: list[Fault] = []
+    lines: dict[KeyPath, int] = {}
     try:
-        node = yaml.compose(text, Loader=_PlainYaml)
-        raw = yaml.load(text, Loader=_PlainYaml)  # noqa: S506 (a SafeLoader)
-        places = list(islice(_lines(node, (), faults), _MOST_VALUES + 1)) if node is not None else []
-        if len(places) > _MOST_VALUES:  # an alias of aliases grows without end
-            problem = f"it holds more than {_MOST_VALUES} values, its aliases written out"
-            raise Rejected([Fault("settings", "", problem, "write less")], conf=file)
-        lines = dict(places)
+        loader = _PlainYaml(text)
+        node = _composed(loader, file)
+        if node is not None:
+            lines.update(_lines(node, (), faults))
+        raw = None if node is None else loader.construct_document(node)
+        bad = unstorable(raw, most=_MOST_VALUES)
+        if bad is not None:
+            raise Rejected([Fault("settings", _where(bad.path, lines), bad.problem, bad.remedy)], conf=file)
         values = _expand(raw, environ, (), lines, faults)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -115,11 +119,59 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
     return StrictText(raw, lines, tuple(faults), values)
 
 
+def _composed(loader: _PlainYaml, file: str) -> yaml.Node | None:
+    """The one document of a YAML text as nodes; None for an empty text.
+
+    Raises ``Rejected`` for one without bounds: a few aliases of aliases, written out, have more values than any memory.
+    """
+    node: yaml.Node | None = loader.get_single_node()
+    if node is None:
+        return None
+    if _size(node, {}) > _MOST_VALUES:
+        problem = f"it holds more than {_MOST_VALUES} values, its aliases written out"
+        raise Rejected([Fault("settings", "", problem, "write less")], conf=file)
+    _refuse_tags(node, file)
+    return node
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """The values below a node, itself included, its aliases written out. Raises RecursionError where one holds itself."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = 0  # until it is known: whoever meets it again is inside it
+        pairs = isinstance(node, yaml.MappingNode)
+        known[id(node)] = 1 + sum(_size(each, known) for part in node.value for each in (part if pairs else (part,)))
+    elif known[id(node)] == 0:
+        raise RecursionError
+    return known[id(node)]
+
+
+def _refuse_tags(root: yaml.Node, file: str) -> None:
+    """Refuse by name what YAML has and JSON has not, such as ``!!binary`` and ``!!set`` (S1)."""
+    waiting, seen = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.tag in _NOT_JSON:
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+            problem, line = f"values of the kind {tag} are not JSON", f"line {node.start_mark.line + 1}"
+            raise Rejected([Fault("settings", line, problem, "write text, in quotes, or a list")], conf=file)
+        if isinstance(node, yaml.MappingNode):
+            waiting += [each for pair in node.value for each in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+
+
 def branches_in(text: str, environ: Mapping[str, str]) -> Settings | None:
     """What a settings file says under ``branch`` and ``default_branch``, whatever else is wrong with it: a mistake elsewhere
     must not make it another branch's (C24). None when the mistake is in one of these."""
     try:
-        raw = yaml.load(text, Loader=_PlainYaml)  # noqa: S506 (a SafeLoader)
+        loader = _PlainYaml(text)
+        node = _composed(loader, "")
+        raw = None if node is None else loader.construct_document(node)
     except Exception:  # as many as there are ways to be no YAML
         raw = {match["key"]: match["value"].strip() for match in _BRANCH_LINE.finditer(text)}
     found = raw if isinstance(raw, Mapping) else {}
@@ -164,6 +216,8 @@ def _lines(node: yaml.Node, path: KeyPath, faults: list[Fault]) -> Iterator[tupl
     if isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue  # no value of JSON: refused once it is made
             below, line = (*path, key.value), key.start_mark.line + 1
             if key.value in seen:
                 where = f"line {line}, {path_text(below)}"

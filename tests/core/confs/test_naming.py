@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from airflow_chronon.core.confs.conf import ConfKey
 from airflow_chronon.core.confs.documents import ConfType
-from airflow_chronon.core.confs.naming import MAX_LENGTH, dag_id
+from airflow_chronon.core.bounds import MAX_ID
+from airflow_chronon.core.confs.naming import dag_id
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.confs.resolve import ConfPlan
 from tests.support.confs import conf_of, events, faults_of, group_by, join, judge, plan_of, staging_query
@@ -63,11 +64,11 @@ class TestIds:
     def test_a_long_name_is_shortened_and_its_version_kept(self) -> None:
         name = "a." + "x" * 300
         one, other = id_of(name, version="12"), id_of(name, version="13")
-        assert len(one) == MAX_LENGTH and one.endswith("__12") and other.endswith("__13")
+        assert len(one) == MAX_ID and one.endswith("__12") and other.endswith("__13")
         assert one[:100] == other[:100] and one[-13:-4] != other[-13:-4]
 
     def test_250_characters_are_left_as_they_are(self) -> None:
-        name = "x" * (MAX_LENGTH - len("group_by.") - len("__3"))
+        name = "x" * (MAX_ID - len("group_by.") - len("__3"))
         assert id_of(name, version="3") == f"group_by.{name}__3"
         assert id_of(name + "x", version="3") != f"group_by.{name}x__3"
 

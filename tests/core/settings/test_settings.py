@@ -95,7 +95,7 @@ class TestBadFiles:
         [
             ("catchup: 3", "line 1, catchup: 3 is not allowed", "true or false"),
             ("max_catchup_runs: 0", "line 1, max_catchup_runs: 0 is not allowed", "1 or more"),
-            ("retries: 3000000000", "line 1, retries: 3000000000 is not allowed", "2147483647 or less"),
+            ("retries: 3000000000", "line 1, retries: 3000000000 is not allowed", "10000 or less"),
             ("retries: 1.5", "line 1, retries: 1.5 is not allowed", "a whole number"),
             ("lookback: maybe", "line 1, lookback: 'maybe' is not allowed", "'require', 'warn' or 'ignore'"),
             ("environment: staging", "line 1, environment: 'staging' is not allowed", "prod or canary"),
