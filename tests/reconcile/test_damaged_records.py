@@ -104,3 +104,20 @@ def test_a_conf_that_cannot_be_planned_costs_no_other() -> None:
     assert [each.dag_id for each in plan.actions if isinstance(each, Deploy)] == ["staging_query.t.s.two__1"]
     (report,) = plan.findings
     assert isinstance(report, Report) and report.conf == ID and "cannot be planned" in report.fault.message
+
+
+class Odd(dict[str, Any]):
+    """A document that nobody can write down."""
+
+    def items(self) -> Any:
+        raise RuntimeError("nobody foresaw this")
+
+
+def test_a_conf_that_raises_anything_is_one_finding_and_the_others_are_deployed() -> None:  # S1
+    world = World()
+    odd = replace(TWO, raw={"metaData": {1, 2}, "bytes": b"\xff"})
+    world.deploy(ONE, odd, job("first"), replace(THREE, raw=Odd(a=1)))
+    done = world.reconcile()
+    said = [each.conf for _, each in done.outcome.failed]
+    assert said == ["staging_query.t.s.three__1", "staging_query.t.s.two__1"] and not done.is_good
+    assert set(world.records()) == {ID, "job.etl.first"}

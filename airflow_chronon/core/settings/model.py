@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from airflow_chronon.core.bounds import MAX_ADDRESSES, MAX_INTEGER
+from airflow_chronon.core.bounds import MAX_INTEGER, MAX_NAME
 from airflow_chronon.core.calendar.instants import DAY
 from airflow_chronon.core.settings.catalogs import CatalogSection
 from airflow_chronon.core.settings.kinds import over
@@ -18,7 +18,7 @@ from airflow_chronon.core.settings.values import (
     Bound,
     Branch,
     Duration,
-    Line,
+    Emails,
     Owner,
     Pool,
     Retries,
@@ -112,10 +112,11 @@ class TaskDefaults(Strict):
     pool: Pool | None = Field(default=None, description="Of the tasks that do the work.")
     queue: Pool | None = Field(default=None, description="Of every task.")
     priority_weight: Weight | None = Field(default=None, description="Of every task.")
-    email: Line | Annotated[tuple[Line, ...], Field(max_length=MAX_ADDRESSES)] | None = Field(default=None, description="Who hears of a failure.")
-    on_failure_callback: Line | None = Field(
+    email: Emails | None = Field(default=None, description="Who hears of a failure.")
+    on_failure_callback: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][\w.]*\.\w+$",
+        max_length=MAX_NAME,
         description="Called when a task fails: a dotted path such as package.module.function.",
     )
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from airflow_chronon.core.bounds import (
+    MAX_ADDRESSES,
     MAX_BRANCH,
     MAX_CRON,
     MAX_INTEGER,
@@ -152,8 +153,9 @@ Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
 Owner: TypeAlias = Annotated[str, printable(MAX_OWNER)]
 #: The name of one of Airflow's pools or queues.
 Pool: TypeAlias = Annotated[str, printable(MAX_POOL)]
-#: An address, or the dotted path of a function.
-Line: TypeAlias = Annotated[str, printable()]
+_Line: TypeAlias = Annotated[str, printable()]
+#: One address, or several.
+Emails: TypeAlias = _Line | Annotated[tuple[_Line, ...], Field(max_length=MAX_ADDRESSES)]
 #: The text of a cron.
 CronText: TypeAlias = Annotated[str, Field(max_length=MAX_CRON)]
 #: A branch of a repository.

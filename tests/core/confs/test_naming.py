@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_chronon.core.bounds import MAX_ID
 from airflow_chronon.core.confs.conf import ConfKey
 from airflow_chronon.core.confs.documents import ConfType
-from airflow_chronon.core.bounds import MAX_ID
 from airflow_chronon.core.confs.naming import dag_id
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.confs.resolve import ConfPlan
