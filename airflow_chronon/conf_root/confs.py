@@ -57,7 +57,9 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
     return single, [*unreadable, *doubled]
 
 
-def _read_team(team: TeamFiles, conf_type: ConfType, root: Path, folder: Path) -> tuple[list[Conf], list[RejectedConf]]:
+def _read_team(
+    team: TeamFiles, conf_type: ConfType, settings: Settings, root: Path, folder: Path
+) -> tuple[list[Conf], list[RejectedConf]]:
     """The confs in the folder of one team: none of them where they cost more than a team has (S2)."""
 
     def refused(refusal: Refusal) -> RejectedConf:

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_chronon.core.bounds import MAX_DEPTH, MAX_TABLES, unstorable
 from airflow_chronon.core.confs.documents import ConfType, read_document
+from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.settings.yaml import branches_in, read_settings
 from airflow_chronon.errors import Fault, Rejected
 from tests.support.confs import dependency, faults_of, group_by, join, plan_of, staging_query
@@ -28,6 +29,13 @@ def refused(document: dict[str, Any], kind: ConfType = ConfType.STAGING_QUERY) -
     return fault
 
 
+def with_meta(field: str, value: object) -> dict[str, Any]:
+    """A staging query that says this in its metaData."""
+    document = staging_query()
+    document["metaData"][field] = value
+    return document
+
+
 def job_refused(text: str) -> Fault:
     with pytest.raises(Rejected) as raised:
         job(HEAD + text)
@@ -40,7 +48,7 @@ class TestTextsOfAConf:
     @pytest.mark.parametrize("bad", ["a\0b", "a\ud800", "\udfffa"], ids=["NUL", "half a pair", "the other half"])
     @pytest.mark.parametrize("field", ["team", "version", "outputNamespace", "customJson", "anything"])
     def test_what_postgresql_does_not_store_is_refused_wherever_it_stands(self, field: str, bad: str) -> None:  # S1
-        fault = refused(staging_query(**{field: bad}))
+        fault = refused(with_meta(field, bad))
         assert fault.rule == "S1" and fault.field == f"metaData.{field}"
 
     @pytest.mark.parametrize("bad", ["a\nb", "a\x1b[2Jb", "a\u202eb", "x" * 501], ids=["line", "ESC", "turned", "long"])
@@ -51,11 +59,11 @@ class TestTextsOfAConf:
         assert refused(join(parts=[part]), ConfType.JOIN).rule == "S1"
 
     def test_a_key_that_is_no_text_to_store_is_refused(self) -> None:  # S1
-        assert refused(staging_query(**{"a\0": 1})).rule == "S1"
+        assert refused(with_meta("a\0", 1)).rule == "S1"
 
     def test_numbers_that_json_or_the_wire_do_not_hold_are_refused(self) -> None:  # S1
         for number in (float("nan"), float("inf"), 2**63, -(2**63) - 1):
-            assert refused(staging_query(more=number)).field == "metaData.more"
+            assert refused(with_meta("more", number)).field == "metaData.more"
 
     def test_a_query_may_have_lines_and_be_long(self) -> None:
         read_document(ConfType.STAGING_QUERY, staging_query() | {"query": "SELECT 1\n\tAS n\n" * 10_000})
@@ -70,7 +78,7 @@ class TestTextsOfAConf:
     def test_the_tables_of_one_conf_are_bounded(self) -> None:  # S2
         tables = [dependency(f"a.b{n}") for n in range(MAX_TABLES + 1)]
         assert refused(staging_query(dependencies=tables)).rule == "S2"
-        assert len(plan_of(staging_query(dependencies=tables[1:])).dependencies.popitem()[1]) == MAX_TABLES
+        assert len(plan_of(staging_query(dependencies=tables[1:])).dependencies[Mode.BACKFILL]) == MAX_TABLES
         custom = json.dumps({"airflowDependencies": [{"spec": f"a.b{n}/ds={{{{ ds }}}}"} for n in range(8_000)]})
         (fault,) = faults_of(staging_query(customJson=custom))
         assert fault.rule == "S2" and "8000" in fault.message

@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
+from airflow_chronon.core.bounds import MAX_INTEGER
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section
 from airflow_chronon.core.settings.values import (
-    MAX_INTEGER,
     VALUE,
     Amount,
     Duration,

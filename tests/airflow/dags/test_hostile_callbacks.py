@@ -36,9 +36,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConfRootOnDisk:
 @pytest.mark.parametrize("name", ENDS)
 def test_a_module_that_ends_the_process_costs_its_own_conf_only(root: ConfRootOnDisk, name: str) -> None:  # S1
     (root.path.parent / "modules" / f"hostile_{name}.py").write_text(ENDS[name])
+    root.settings("confs_may_set: [callbacks]\n")
     own = {"task_defaults": {"on_failure_callback": f"hostile_{name}.function"}}
-    root.write("staging_query", "bad__1", staging_query("shop.bad__1", customJson=json.dumps({"airflow": own})))
-    root.write("staging_query", "good__1", staging_query("shop.good__1"))
+    root.write("staging_query", "shop.bad__1", staging_query("shop.bad__1", customJson=json.dumps({"airflow": own})))
+    root.write("staging_query", "shop.good__1", staging_query("shop.good__1"))
     assert set(build_dags(conf_root=root.path)) == {"staging_query.shop.good__1"}
     with pytest.raises(ImportErrors) as raised:
         raise_import_errors(conf_root=root.path)

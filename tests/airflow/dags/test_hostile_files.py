@@ -29,6 +29,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     victim = tmp_path / "root" / "compiled" / "staging_queries" / "victim" / "s.good__1"
     victim.parent.mkdir(parents=True)
     victim.write_text(json.dumps(staging_query("victim.s.good__1")))
+    # so that what confs say of themselves is looked into, and not refused for being said (S6)
+    (tmp_path / "root" / "chronon.yaml").write_text("confs_may_set: [runner, catalog, callbacks]\n")
     return tmp_path / "root"
 
 
