@@ -9,7 +9,7 @@ from pathlib import Path
 
 from airflow_chronon.conf_root.links import leads_out, outside
 from airflow_chronon.conf_root.settings import cannot_read
-from airflow_chronon.core.bounds import MAX_NAME, MAX_TEAM_FILES, name_problem
+from airflow_chronon.core.bounds import MAX_NAME, MAX_TEAM_FILES, name_problem, quoted
 from airflow_chronon.errors import Fault, readable
 
 
@@ -137,7 +137,7 @@ class _Walk:
         """What is against reading a file or folder at all."""
         problem = name_problem(path.name, most=MAX_NAME)
         if problem is not None:
-            return Fault("S1", "", f"its name is not text: {problem}", "rename it")
+            return Fault("S1", "", f"its name {quoted(path.name)} {problem}", "rename it")
         if is_link and leads_out(path, self.root, self.home):
             return outside("it")
         return None

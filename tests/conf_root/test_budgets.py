@@ -117,7 +117,7 @@ class TestNames:  # S1
         bad = rejected(read(root))
         assert len(bad) == 4
         for verdict in bad.values():
-            assert verdict.faults[0].rule == "S1" and "its name is not text" in verdict.faults[0].message
+            assert verdict.faults[0].rule == "S1" and "cannot be printed" in verdict.faults[0].message
 
 
 class TestBudgets:  # S2

@@ -23,6 +23,7 @@ from airflow_chronon.core.bounds import (
     KeyPath,
     name_problem,
     path_text,
+    quoted,
     unstorable,
 )
 from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
@@ -88,7 +89,7 @@ def _name(most: int) -> AfterValidator:
     def judge(value: str) -> str:
         problem = name_problem(value, most=most)
         if problem is not None:
-            raise PydanticCustomError(_BOUND, "{problem}", {"problem": problem})
+            raise PydanticCustomError(_BOUND, "{problem}", {"problem": f"{quoted(value)} {problem}"})
         return value
 
     return AfterValidator(judge)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from airflow_chronon.core.bounds import MAX_TABLES, name_problem
+from airflow_chronon.core.bounds import MAX_TABLES, name_problem, quoted
 from airflow_chronon.core.calendar.instants import DAY
 from airflow_chronon.core.confs.conf import Conf, ConfKey, table_of, upload_table_of
 from airflow_chronon.core.confs.documents import (
@@ -183,10 +183,10 @@ def _dict_dependencies(resolver: Resolver, query: StagingQuery, named: set[str])
     for text in entries:
         unfit = name_problem(text)
         if unfit is not None:
-            resolver.faults.append(Fault("S1", where, unfit, "shorten it, or remove the character"))
+            resolver.faults.append(Fault("S1", where, f"{quoted(text)} {unfit}", "shorten it, or remove the character"))
             continue
-        quoted, *segments = text.split("/")
-        table = unquoted(quoted)
+        name, *segments = text.split("/")
+        table = unquoted(name)
         if table in named:
             continue
         dependency = _from_spec(table, segments)

@@ -57,8 +57,8 @@ def _problem(model: type[BaseModel], detail: Any, written: object, beside: Colle
     is_secret = not _SECRET.isdisjoint(path)
     shown = "this value" if is_secret else repr(_at(written, path))
     if kind == SENTENCE:
-        message = detail["ctx"]["message"].replace(VALUE, shown)
-        return Problem(path, message[:_LONGEST], detail["ctx"]["remedy"])
+        quoted = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"  # what is wrong with it follows
+        return Problem(path, detail["ctx"]["message"].replace(VALUE, quoted), detail["ctx"]["remedy"])
     if kind == "extra_forbidden":
         allowed = sorted({*_model_at(model, path[:-1]).model_fields, *(beside if len(path) == 1 else ())})
         message, remedy = f"unknown key {path[-1]!r}", f"allowed are {', '.join(allowed)}"
