@@ -48,8 +48,7 @@ BAD: dict[str, tuple[str | bytes | None, str]] = {
         _changed(staging_query("errors.climbing"), name="it.../../etc/errors"),
         "cannot be a conf's name",
     ),
-    "errors.twin_a__1": (_changed(staging_query("errors.twin")), "errors.twin_b__1"),
-    "errors.twin_b__1": (_changed(staging_query("errors.twin")), "errors.twin_a__1"),
+    "errors.alias__1": (_changed(staging_query("errors.named")), "'it.errors.named__1' is not that of its file"),
     "errors.letter__1": (_with_table("letter", info={"partitionFormat": "yyyy-MM-dd-Q"}), "Q"),
     "errors.cut_off__1": (_with_table("cut_off", startCutOff="June 1st"), "June 1st"),
     "errors.schedule__1": (
@@ -61,8 +60,7 @@ BAD: dict[str, tuple[str | bytes | None, str]] = {
         "the runner kind 'spork' is not known",
     ),
 }
-#: Two files, one conf: one message names both.
-MESSAGES = len(BAD) - 1
+MESSAGES = len(BAD)
 
 
 def _write(folder: Path, name: str, contents: str | bytes | None) -> Path:
