@@ -32,7 +32,8 @@ def build_job_dag(
         dag_display_name=display_name(plan.key, namespace_prefix=assets.namespace_prefix),
         schedule=None if schedule is None else JobTimetable(schedule, plan.dag_id),
         start_date=None if start is None else to_datetime(start),
-        catchup=settings.catchup,
+        # Airflow wants a start with it; a job that no reconcile has seen has neither start nor fires yet (H15)
+        catchup=settings.catchup and start is not None,
         max_active_runs=settings.max_pending_runs,
         is_paused_upon_creation=False,
         description=one_line(plan, fires),

@@ -72,6 +72,15 @@ class TestArming:
         see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
         assert schedule(build_dags(conf_root=root)[DAG_ID]).catch_up.start == at("2026-06-01T10:20:00Z")
 
+    def test_with_catch_up_too_though_airflow_wants_a_start_with_it(self, root, state):
+        # H15
+        write_job(root, schedule={**HOURLY, "catchup": True})
+        raise_import_errors(conf_root=root)
+        assert not schedule(build_dags(conf_root=root)[DAG_ID]).enabled  # no reconcile has seen it
+        see(state, plan(root), now=at("2026-06-01T10:20:00Z"))
+        dag = build_dags(conf_root=root)[DAG_ID]
+        assert dag.catchup and schedule(dag).catch_up.start == at("2026-06-01T10:20:00Z")
+
     def test_one_that_was_switched_off_and_on_waits_for_the_reconcile_that_sees_it(self, root, state):
         # H14
         write_job(root, schedule={**HOURLY, "enabled": False})
