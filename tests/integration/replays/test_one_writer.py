@@ -67,8 +67,10 @@ def test_a_range_over_a_scheduled_run_in_progress_waits_for_it(lab: Lab) -> None
 
 def test_another_grid_under_the_same_version_never_writes_and_deleting_does_not_lift_it(lab: Lab) -> None:  # C22
     name = "t.writers.regridded__1"
+    # the DAG of the reconciler, or of any other conf, keeps alive what Airflow remembers of the contracts
+    stays = lab.deploy(unscheduled("t.writers.stays__1", "1h"))
     dag_id, table = lab.deploy(unscheduled(name, "1h")), lab.table(name)
-    lab.wait_for(dag_id)
+    lab.wait_for(dag_id, stays)
     assert lab.ended(lab.airflow.api.trigger(dag_id, partition_key=hour(5))).state == "success"
     grid = lambda: {tag["name"] for tag in lab.airflow.api.dag(dag_id)["tags"]}  # noqa: E731
     uri = "chronon://" + table.replace(".", "/")
