@@ -40,14 +40,14 @@ class TestRuns:
         assert out.startswith(f"{THREE_HOUR}: grid 3h@1h, backfill '15 1-22/3 * * *'")
         assert "2026-06-01T04:15:00Z  2026-06-01-01-00" in out
 
-    def test_what_the_skip_date_drops_is_in_neither(self, command: Command, tmp_path: Path) -> None:  # H11
+    def test_what_the_skip_date_drops_is_no_run_in_the_table_and_marked_in_the_json(self, command: Command, tmp_path: Path) -> None:  # H11
         root = tmp_path / "main"
         shutil.copytree(DATA / "main", root)
         (root / "chronon.yaml").write_text("skip_to_date: 2026-06-01T12:00:00Z\n")
         of = ("explain", THREE_HOUR, "--root", root, "--from", "2026-06-01", "--to", "2026-06-02")
         (shown,) = command(*of, "--format", "json").json.values()
-        starts = [run["partition_key"] for run in shown["runs"]]
-        assert starts and min(starts) >= "2026-06-01-12"
+        kept = [run["partition_key"] for run in shown["runs"] if not run.get("skipped")]
+        assert kept and min(kept) >= "2026-06-01-12" and len(kept) < len(shown["runs"])
         out = command(*of).out
         assert "skipped: skip_to_date is 2026-06-01T12:00:00Z (H11)" in out and "2026-06-01-04-00" not in out
 

@@ -38,7 +38,7 @@ def explain(options: argparse.Namespace) -> int:
     show(
         options,
         text=lambda: "\n\n".join("\n".join(_lines(key, each)) for key, each in shown.items()),
-        value=lambda: {key: verdict_json(each.verdict, each.kept) for key, each in shown.items()},
+        value=lambda: {key: verdict_json(each.verdict, each.runs) for key, each in shown.items()},
     )
     target.report_problems()
     asked_for_bad = options.conf and any(each.verdict.faults for each in shown.values())
