@@ -59,6 +59,8 @@ lock:
 	  --no-header --no-annotate -o requirements.lock
 	uv pip compile requirements-compile.in --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --no-header --no-annotate -o requirements-compile.lock
+	uv pip compile requirements-fab.in --no-deps --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --no-header --no-annotate -o requirements-fab.lock
 
 clean:
 	rm -rf $(VENV) .venvs .venv-compile .demo

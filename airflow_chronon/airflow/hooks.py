@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 from airflow.sdk import BaseHook
@@ -57,7 +58,7 @@ def find_connection(*connection_ids: str) -> Login | None:
 
 def login_of_connection(connection: Any) -> Login:
     """The login that an Airflow connection holds."""
-    return login_of_parts(
+    found = login_of_parts(
         host=connection.host,
         port=connection.port,
         user=connection.login,
@@ -65,3 +66,4 @@ def login_of_connection(connection: Any) -> Login:
         path=connection.schema,
         extra=connection.extra_dejson,
     )
+    return replace(found, connection_id=connection.conn_id or "")

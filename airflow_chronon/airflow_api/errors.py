@@ -29,7 +29,11 @@ class LoginFailed(AirflowRefused):
 
 
 class NoRights(AirflowRefused):
-    """The user may not do this."""
+    """The user may not do this; ``right`` is what they lack, such as ``edit DAGs``."""
+
+    def __init__(self, what: str, *, status: int, detail: str, remedy: str, right: str, who: str) -> None:
+        self.right = right
+        super().__init__(what, status=status, detail=f"{who} lacks the right to {right}: {detail}", remedy=remedy)
 
 
 class NotThere(AirflowRefused):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from airflow_chronon.airflow_api.errors import NotConfigured
@@ -27,6 +27,13 @@ class Login:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
+    connection_id: str = field(default="", compare=False)  #: of the Airflow connection that it is taken from, if any
+
+    @property
+    def who(self) -> str:
+        """Who asks, for messages: the user, and the connection that names them."""
+        user = f"the user {self.user!r}" if self.user and not self.token else "the owner of the token"
+        return f"{user} of the connection {self.connection_id}" if self.connection_id else user
 
     def __post_init__(self) -> None:
         parts = _parts(self.url)
@@ -111,13 +118,17 @@ def find_login(
     """
     if address and _parts(address).username:
         return login_of_text(address)
-    text = next((found for each in EDITORS if (found := environ.get(f"AIRFLOW_CONN_{each.upper()}"))), None)
-    known = login_of_text(text) if text else or_ask() if or_ask is not None else None
+    known = _login_of_environment(environ) or (or_ask() if or_ask is not None else None)
     if not address:
         return known
-    return (
-        login_of_text(address) if known is None else Login(address.rstrip("/"), known.user, known.password, known.token)
-    )
+    return login_of_text(address) if known is None else replace(known, url=address.rstrip("/"))
+
+
+def _login_of_environment(environ: Mapping[str, str]) -> Login | None:
+    for connection_id in EDITORS:
+        if text := environ.get(f"AIRFLOW_CONN_{connection_id.upper()}"):
+            return replace(login_of_text(text), connection_id=connection_id)
+    return None
 
 
 def not_configured(*, or_give: str = "--airflow http://user:password@host:8080", instead: str = "") -> NotConfigured:

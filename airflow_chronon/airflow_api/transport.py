@@ -24,7 +24,8 @@ from airflow_chronon.airflow_api.errors import (
     NoRights,
     NotThere,
 )
-from airflow_chronon.airflow_api.login import Login
+from airflow_chronon.airflow_api.login import CONNECTION_ID, RECONCILER_ID, Login
+from airflow_chronon.airflow_api.rights import right_of
 
 if TYPE_CHECKING:
     import httpx
@@ -33,13 +34,10 @@ Json = dict[str, Any]
 
 TRIES = 6  #: of a call that the server fails with 5xx, as when SQLite is locked for a moment, or puts off with 429
 LONGEST_PAUSE = 30.0  #: seconds between two tries, whatever the server wishes
-_TOO_MANY_REQUESTS = 429
+_FORBIDDEN, _TOO_MANY_REQUESTS = 403, 429
 _LONGEST_DETAIL = 500  #: characters of the server's own sentence
-_REFUSALS: dict[int, type[AirflowRefused]] = {401: LoginFailed, 403: NoRights, 404: NotThere, 409: Conflict}
-_REMEDIES = {
-    401: "check login, password or token of the connection",
-    403: "give its user the rights, or use another user",
-}
+_REFUSALS: dict[int, type[AirflowRefused]] = {401: LoginFailed, 404: NotThere, 409: Conflict}
+_REMEDIES = {401: "check login, password or token of the connection"}
 
 
 class Transport:
@@ -90,6 +88,8 @@ class Transport:
         if answer.status == 401 and self._login.token is None:  # the token has expired
             self._log_in()
             answer = self._tried(request)
+        if answer.status == _FORBIDDEN:
+            raise self._no_rights(what, right_of(method, path), answer)
         if answer.status >= 300:
             raise self._refusal(what, answer)
         return self._json(answer.text)
@@ -125,8 +125,11 @@ class Transport:
             url = f"{self._login.url}/auth/token"
             body = {"username": self._login.user, "password": self._login.password}
             answer = self._tried(lambda: self._http.build_request("POST", url, json=body))
+            what = f"logging in as {self._login.user!r} at {self._login.url}"
+            if answer.status == _FORBIDDEN:
+                raise self._no_rights(what, "log in", answer)
             if answer.status >= 300:
-                raise self._refusal(f"logging in as {self._login.user!r} at {self._login.url}", answer)
+                raise self._refusal(what, answer)
             token = self._json(answer.text).get("access_token")
             if not isinstance(token, str) or not (token.isascii() and token.isprintable()):
                 raise AirflowUnreachable(self._login.url, "gives no token", "is it an Airflow 3 api-server?")
@@ -154,6 +157,12 @@ class Transport:
             return AirflowUnreachable(self._login.url, problem, "give the address that it leads to, if you trust it")
         kind = _REFUSALS.get(status, AirflowRefused)
         return kind(what, status=status, detail=_detail(answer.text), remedy=_REMEDIES.get(status, ""))
+
+    def _no_rights(self, what: str, right: str, answer: BoundedAnswer) -> NoRights:
+        who, remedy = self._login.who, "give it to this user, or use another one"
+        if self._login.connection_id == CONNECTION_ID and not right.startswith("read "):
+            remedy = f"make a connection {RECONCILER_ID} with a user that has it, or give it to this one"
+        return NoRights(what, status=answer.status, detail=_detail(answer.text), remedy=remedy, right=right, who=who)
 
 
 def _pairs(query: Mapping[str, object]) -> list[tuple[str, str | int | float | bool | None]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
+from airflow_chronon.airflow_api.errors import NoRights
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.plan.actions import Plan
 from airflow_chronon.core.plan.build import Confirmation, build_plan
@@ -51,7 +53,18 @@ def outcome_lines(reconciled: Reconciled) -> tuple[str, ...]:
     """What was left and what failed, a line each."""
     outcome = reconciled.outcome
     lines = [f"left      {format_action(action)}: {error.fault}" for action, error in outcome.left]
-    lines += [f"FAILED    {format_action(action)}: {error}" for action, error in outcome.failed]
+    lines += [f"FAILED    {failure}" for failure in failures(outcome)]
     if outcome.failed and outcome.skipped:
         lines.append(f"skipped   {len(outcome.skipped)} further steps, since one before them failed")
     return tuple(lines)
+
+
+def failures(outcome: Outcome) -> tuple[str, ...]:
+    """What failed, a sentence each; one for all steps that lack the same right, which would say the same (S10)."""
+    alike = Counter(error.right for _, error in outcome.failed if isinstance(error, NoRights))
+    sentences = []
+    for action, error in outcome.failed:
+        count = alike.pop(error.right, 0) if isinstance(error, NoRights) else 1
+        more = f" {count - 1} further steps lack this right." if count > 1 else ""
+        sentences += [f"{format_action(action)}: {error}{more}"] if count else []
+    return tuple(sentences)

@@ -23,7 +23,7 @@ from airflow_chronon.core.plan.explain import explain_plan
 from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.reconcile.gather import Place
-from airflow_chronon.reconcile.run import outcome_lines, reconcile
+from airflow_chronon.reconcile.run import failures, outcome_lines, reconcile
 
 DAG_ID = "chronon_reconciler"
 EVERY_FIVE_MINUTES = "*/5 * * * *"
@@ -107,9 +107,7 @@ class ReconcileOperator(BaseOperator):
         for line in lines:
             self.log.info("%s", line)
         if not done.is_good:
-            problems = [f"{found.fault}" for found in done.plan.findings] + [
-                str(error) for _, error in done.outcome.failed
-            ]
+            problems = (*(f"{found.fault}" for found in done.plan.findings), *failures(done.outcome))
             raise AirflowFailException("; ".join(problems))
 
     def _place(self) -> Place:

@@ -8,15 +8,9 @@ import pytest
 
 from tests.support.confs import dependency, staging_query
 from tests.support.integration.airflow_client import wait_until
-from tests.support.integration.replay_lab import Lab, unscheduled
+from tests.support.integration.replay_lab import Lab, hour, unscheduled
 
 pytestmark = pytest.mark.soak
-
-
-def hour(ago: int) -> str:
-    """The label of an hour that closed ``ago`` hours before the newest closed one."""
-    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-    return f"{now - timedelta(hours=1 + ago):%Y-%m-%d-%H-%M}"
 
 
 def test_three_simultaneous_runs_of_one_key_write_one_after_the_other(lab: Lab) -> None:  # C28

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,12 @@ class Lab:
 def unscheduled(name: str, interval: str, *, dependencies: list[Document] | None = None) -> Document:
     """A staging query that never fires, on a grid of its own."""
     return staging_query(name, schedule="@never", interval=interval, dependencies=dependencies)
+
+
+def hour(ago: int) -> str:
+    """The label of an hour that closed ``ago`` hours before the newest closed one."""
+    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    return f"{now - timedelta(hours=1 + ago):%Y-%m-%d-%H-%M}"
 
 
 @contextmanager
