@@ -40,7 +40,9 @@ class TestRuns:
         assert out.startswith(f"{THREE_HOUR}: grid 3h@1h, backfill '15 1-22/3 * * *'")
         assert "2026-06-01T04:15:00Z  2026-06-01-01-00" in out
 
-    def test_what_the_skip_date_drops_is_no_run_in_the_table_and_marked_in_the_json(self, command: Command, tmp_path: Path) -> None:  # H11
+    def test_what_the_skip_date_drops_is_no_run_in_the_table_and_marked_in_the_json(
+        self, command: Command, tmp_path: Path
+    ) -> None:  # H11
         root = tmp_path / "main"
         shutil.copytree(DATA / "main", root)
         (root / "chronon.yaml").write_text("skip_to_date: 2026-06-01T12:00:00Z\n")
