@@ -78,14 +78,14 @@ def test_images_are_named_down_to_their_release() -> None:
 def test_each_service_gets_the_secrets_that_it_needs_and_no_others() -> None:  # S10
     held = {name: {match["name"] for match in VARIABLE.finditer(str(each))} for name, each in services().items()}
     database = {"POSTGRES_PASSWORD"}
-    ask_airflow = {"AIRFLOW_JWT_SECRET", "AIRFLOW_FERNET_KEY", "AIRFLOW_ADMIN_PASSWORD", "AIRFLOW_READER_PASSWORD"}
+    ask_airflow = {"AIRFLOW_JWT_SECRET", "AIRFLOW_FERNET_KEY", "AIRFLOW_EDITOR_PASSWORD", "AIRFLOW_READER_PASSWORD"}
     assert held == {
         "postgres": database,
         "migrate": database,
         "dag-processor": database,  # it runs whatever lies in the dags folder
         "triggerer": database | {"AIRFLOW_FERNET_KEY", "AIRFLOW_READER_PASSWORD"},
         "scheduler": database | ask_airflow,
-        "api-server": database | ask_airflow | {"AIRFLOW_API_SECRET_KEY"},
+        "api-server": database | ask_airflow | {"AIRFLOW_API_SECRET_KEY", "AIRFLOW_ADMIN_PASSWORD"},
     }
 
 
@@ -100,12 +100,13 @@ def test_only_what_writes_the_warehouse_may() -> None:
     }
 
 
-def test_tasks_read_by_an_account_that_may_change_nothing() -> None:
+def test_tasks_read_by_an_account_that_may_change_nothing_and_no_connection_is_an_administrators() -> None:  # S10
     users = services()["api-server"]["environment"]["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"]
-    assert users == "admin:admin,reader:viewer"
+    assert users == "admin:admin,editor:user,reader:viewer"
     for name in ("scheduler", "triggerer"):
         login = json.loads(services()[name]["environment"]["AIRFLOW_CONN_CHRONON_AIRFLOW"])["login"]
         assert login == "reader", name
+    assert json.loads(services()["scheduler"]["environment"]["AIRFLOW_CONN_CHRONON_RECONCILER"])["login"] == "editor"
 
 
 def test_every_service_that_stays_up_has_a_health_check_and_comes_back() -> None:
@@ -176,21 +177,28 @@ def test_the_commands_and_checks_are_command_lines_that_airflow_parses() -> None
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-def test_the_api_server_takes_the_admin_password_from_the_environment(tmp_path: Path) -> None:
+def test_the_api_server_takes_the_passwords_from_the_environment(tmp_path: Path) -> None:
     shim = tmp_path / "airflow"
-    shim.write_text('#!/bin/sh\necho "$@" "${ADMIN_PASSWORD-no password in the environment}${READER_PASSWORD-}"\n')
+    shim.write_text(
+        '#!/bin/sh\necho "$@" "${ADMIN_PASSWORD-no password in the environment}${EDITOR_PASSWORD-}${READER_PASSWORD-}"\n'
+    )
     shim.chmod(0o755)
     passwords = tmp_path / "passwords.json"
     environment = {
         "PATH": f"{tmp_path}:/usr/bin:/bin",
         "ADMIN_PASSWORD": 'a "quoted" one',
+        "EDITOR_PASSWORD": "one more",
         "READER_PASSWORD": "another",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
     }
     _, *arguments = services()["api-server"]["entrypoint"]
     done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "api-server no password in the environment"
-    assert json.loads(passwords.read_text()) == {"admin": 'a "quoted" one', "reader": "another"}
+    assert json.loads(passwords.read_text()) == {
+        "admin": 'a "quoted" one',
+        "editor": "one more",
+        "reader": "another",
+    }
     assert passwords.stat().st_mode & 0o077 == 0
 
 

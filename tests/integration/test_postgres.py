@@ -85,6 +85,7 @@ def compose_settings(service: str, *, postgres: PostgresServer) -> Mapping[str, 
         "AIRFLOW_API_SECRET_KEY": "for a test " * 4,
         "AIRFLOW_JWT_SECRET": "of a test, of no use elsewhere " * 3,
         "AIRFLOW_ADMIN_PASSWORD": "unused here",
+        "AIRFLOW_EDITOR_PASSWORD": "unused here",
         "AIRFLOW_READER_PASSWORD": "unused here",
     }
     settings = environment(service, variables=variables)

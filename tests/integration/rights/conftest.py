@@ -14,10 +14,9 @@ from tests.support.integration.replay_lab import Lab, run_replay_lab
 
 @pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Beside ``admin`` and ``reader`` there is ``editor``, of the role that may edit DAGs and nothing else."""
+    """``admin``, ``editor``, which the reconciler takes there, and ``reader``, which tasks take."""
     accounts = services()["api-server"]["environment"][USERS]
-    assert accounts == "admin:admin,reader:viewer"
-    with run_replay_lab(tmp_path_factory.mktemp("rights"), settings={USERS: f"{accounts},editor:user"}) as running:
+    with run_replay_lab(tmp_path_factory.mktemp("rights"), settings={USERS: accounts}) as running:
         server = running.airflow.server
         server.environment[CONNECTION] = connection_as(running.airflow, "reader")
         for component in (Component.SCHEDULER, Component.TRIGGERER):
