@@ -24,6 +24,7 @@ from airflow_chronon.airflow.masking import amask_filled
 from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, request_of_fields
 from airflow_chronon.airflow.sensors.own_run import is_overtaken, kept_grid
 from airflow_chronon.airflow.sensors.supervisor import ProcessSupervisor
+from airflow_chronon.airflow.sensors.table_polls import TablePolls
 from airflow_chronon.airflow.sensors.writers import TableOutlook
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
@@ -177,19 +178,20 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         key, asked = trigger._stream_key(), trigger._asked()
         catalog = build_catalog(trigger.catalog, os.environ)
         await amask_filled(trigger.catalog)
-        loop = asyncio.get_running_loop()
         threads = cls._expressions if any(query.kind == "value" for query in asked) else None
+        polls = TablePolls(trigger.table, lambda: observe(catalog, trigger.table, asked), threads=threads)
         outlook = TableOutlook(map(writer_from_json, json.loads(trigger.writers)), ProcessSupervisor())
         try:
             while True:
                 waits = [wait for needed in cls._needed.get(key, {}).values() for wait in needed]
                 await outlook.ask(waits, now=now())  # before the listing: what lands in between is seen
-                observation = await loop.run_in_executor(threads, observe, catalog, trigger.table, asked)
+                observation = await polls.observation()
                 observation = await outlook.complete(observation, waits, now=now())
                 cls._observations[key] = (time.monotonic(), observation)
                 yield observation
                 await asyncio.sleep(trigger.poll_seconds)
         finally:
+            polls.close()
             cls._observations.pop(key, None)  # nobody is left to read it: a large listing is not kept
 
     async def filter_shared_stream(self, shared_stream: AsyncIterator[Observation]) -> AsyncIterator[TriggerEvent]:

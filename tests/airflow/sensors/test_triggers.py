@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -709,3 +709,42 @@ class TestARunOfVeryManyPartitions:
         assert trigger.shared_stream_key() is None and not loops
         assert isinstance(finish(outcome(trigger)), TaskSuccessEvent)
         assert loops and threading.get_ident() not in loops
+
+
+class TestAListingThatHangs:
+    """A store that does not answer, or that lists without end, delays the waits on its own tables only (S8)."""
+
+    @pytest.fixture
+    def over(self, monkeypatch: pytest.MonkeyPatch, mocker: Any) -> Iterator[threading.Event]:
+        monkeypatch.setattr("airflow_chronon.airflow.sensors.table_polls.LONG_SECONDS", 0.05)
+        over = threading.Event()
+        self.begun: list[str] = []
+
+        def list_partitions(table: str) -> TableListing:
+            self.begun.append(table)
+            if table.startswith("far."):
+                assert over.wait(LIMIT)
+            return TableListing.of("ds", [KEY])
+
+        catalog = mocker.Mock(list_partitions=list_partitions)
+        mocker.patch("airflow_chronon.airflow.sensors.triggers.build_catalog", return_value=catalog)
+        yield over
+        over.set()
+
+    def test_is_named_waited_for_and_delays_no_other_table(
+        self, wait_for: Callable[..., PartitionTrigger], over: threading.Event, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
+        far = [f"far.t{number}" for number in range(40)]  # more than there are threads that all share
+
+        async def story() -> None:
+            hanging = [asyncio.create_task(outcome(wait_for(replace(ORDERS, table=table)))) for table in far]
+            await until(lambda: all(f"{table}: looking at it has not ended after" in caplog.text for table in far))
+            assert isinstance(await outcome(wait_for()), TaskSuccessEvent)
+            await asyncio.sleep(0.3)  # many polls
+            assert not any(each.done() for each in hanging)
+            assert sorted(self.begun) == sorted([*far, ORDERS.table])  # none was begun beside one that hangs
+            over.set()
+            assert all(isinstance(event, TaskSuccessEvent) for event in await asyncio.gather(*hanging))
+
+        finish(story())
