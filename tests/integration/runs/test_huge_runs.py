@@ -25,7 +25,9 @@ def test_it_fails_in_one_sentence_while_another_wait_goes_on_and_ends(deployment
         assert api.task_states(run)["backfill"] == "failed"
         for task in ("wait.huge.raw", "backfill"):
             (said,) = [line for line in deployment.log(run, task) if "(S7)" in line]
-            assert said.startswith("start_ds: the run would cover 29672640 partitions, and one run covers at most 50000")
+            assert said.startswith(
+                "start_ds: the run would cover 29672640 partitions, and one run covers at most 50000"
+            )
             assert f"airflow-chronon backfill {HUGE.dag_id} --start-ds 1970-01-01-00-00" in said
     assert api.run(OTHER.dag_id, other.run_id).state == "running"  # it waits on
     deployment.land("huge.days", "2026-06-01")
