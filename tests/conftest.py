@@ -26,6 +26,7 @@ LONGEST_FIRST = tuple(
         "reconciling",
         "runs",
         "replays",
+        "edges",
         "test_demo.py",
         "test_story.py",
         "test_compose.py",

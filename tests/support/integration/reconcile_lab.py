@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,8 +132,8 @@ class Deployment:
 
 
 @contextlib.contextmanager
-def run_reconcile_airflow(base: Path) -> Iterator[RealAirflow]:
+def run_reconcile_airflow(base: Path, *, settings: Mapping[str, str] | None = None) -> Iterator[RealAirflow]:
     """An Airflow that sees quickly that a file produces a DAG no longer."""
-    settings = {"AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "8", "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "3"}
-    with run_real_airflow(base=base, settings=settings) as running:
+    quick = {"AIRFLOW__DAG_PROCESSOR__STALE_DAG_THRESHOLD": "8", "AIRFLOW__SCHEDULER__PARSING_CLEANUP_INTERVAL": "3"}
+    with run_real_airflow(base=base, settings={**quick, **(settings or {})}) as running:
         yield running
