@@ -68,7 +68,7 @@ def test_plan_asks_the_airflow_that_its_own_connection_names(
 ) -> None:
     with connections(airflow.url, chronon_airflow="admin"):
         assert run("plan", "--format", "json") == 0
-    assert [each["dag_id"] for each in json.loads(capsys.readouterr().out)][:1] == ["staging_query.shop.one__1"]
+    assert any(each.get("dag_id") == "staging_query.shop.one__1" for each in json.loads(capsys.readouterr().out))
     assert airflow.asked("/auth/token") == 1
 
 

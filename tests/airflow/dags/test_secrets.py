@@ -18,6 +18,7 @@ from airflow_chronon.core.settings.model import SensorSettings, Settings, TaskDe
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from tests.support.airflow_jobs import write_job
 from tests.support.conf_roots import ConfRootOnDisk
+from tests.support.stub_server import stub_server
 
 MARK = "Zq9x"  #: in every one of the secrets below
 SECRETS = (f"hunter-{MARK}", f"s3://key:pa/{MARK}@bucket/w", f"{MARK}'\"{{day}}", f"{MARK}", f"/srv/{MARK}/w")
@@ -58,17 +59,34 @@ def wrong_jobs() -> Iterator[dict[str, Any]]:
 SETTINGS, JOBS = list(wrong_settings()), list(wrong_jobs())
 
 
-def shown(root: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Everything that anybody can read of a conf root: commands, import errors, serialised DAGs and their pages."""
-    commands = [
-        ("check", "--root", root),
-        ("explain", "job/etl.hourly", "--root", root),
-        ("check", "--format", "json", "--root", root),
-    ]
+CONF, JOB = "staging_query/orders.daily__1", "job/etl.hourly"
+COMMANDS = (
+    ("check",),
+    ("check", "--format", "json"),
+    ("explain", JOB),
+    ("plan",),
+    ("plan", "--format", "json"),
+    ("reconcile", "--dry-run"),
+    ("partitions", CONF, "--start-ds", "2026-06-01"),
+    ("backfill", CONF, "--start-ds", "2026-06-01", "--dry-run"),
+    ("run", JOB),
+)
+ASK_AIRFLOW = {"plan", "reconcile", "partitions", "backfill", "run"}
+
+
+def shown(root: Path, airflow: str | None, capsys: pytest.CaptureFixture[str]) -> str:
+    """Everything that anybody can read of a conf root: commands, import errors, serialised DAGs and their pages.
+
+    Without an Airflow, what the commands say that ask it is left out.
+    """
     said = []
-    for command in commands:
+    for command in COMMANDS:
+        asks = command[0] in ASK_AIRFLOW
+        if asks and airflow is None:
+            continue
+        at = ("--airflow", str(airflow)) if asks else ()
         try:
-            main([str(each) for each in command])
+            main([*command, "--root", str(root), *at])
         except SystemExit as error:
             said.append(str(error))
     said += [str(each) for each in capsys.readouterr()]
@@ -81,6 +99,17 @@ def shown(root: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.fixture
+def airflow() -> Iterator[str]:
+    """The address of an Airflow that has parsed none of it yet."""
+    with stub_server() as running:
+        listings = {"dags": "dags", "dags/~/dagRuns": "dag_runs", "assets": "assets", "importErrors": "import_errors"}
+        for path, name in listings.items():
+            running.reply(f"/api/v2/{path}", (200, {name: [], "total_entries": 0}))
+        running.reply("/api/v2/dags/job.etl.hourly/dagRuns", (400, {"detail": "Bad Request"}))
+        yield running.url.replace("//", "//admin:admin@")
+
+
+@pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConfRootOnDisk:
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
     root = ConfRootOnDisk(tmp_path / "root")
@@ -89,9 +118,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConfRootOnDisk:
     return root
 
 
+@pytest.mark.parametrize(
+    "asking", [pytest.param(1, marks=pytest.mark.soak), 5]
+)  # every how many files Airflow is asked
 @pytest.mark.parametrize("part", range(5))
 def test_two_hundred_settings_files_and_job_files_tell_nothing(
-    root: ConfRootOnDisk, part: int, monkeypatch: pytest.MonkeyPatch, capsys, caplog
+    root: ConfRootOnDisk, airflow: str, part: int, asking: int, monkeypatch: pytest.MonkeyPatch, capsys, caplog
 ) -> None:
     assert len(SETTINGS) + len(JOBS) >= 200
     caplog.set_level(logging.DEBUG)
@@ -99,11 +131,11 @@ def test_two_hundred_settings_files_and_job_files_tell_nothing(
         if index % 5 == part:
             monkeypatch.setenv("S", SECRETS[(index // 5) % len(SECRETS)])
             root.settings(json.dumps(settings))
-            assert MARK not in shown(root.path, capsys), settings
+            assert MARK not in shown(root.path, None if (index // 5) % asking else airflow, capsys), settings
     root.settings("")
     for index, job in enumerate(JOBS):
         if index % 5 == part:
             monkeypatch.setenv("S", SECRETS[(index // 5) % len(SECRETS)])
             write_job(root.path, **job)
-            assert MARK not in shown(root.path, capsys), job
+            assert MARK not in shown(root.path, None if (index // 5) % asking else airflow, capsys), job
     assert MARK not in caplog.text and os.environ["S"]
