@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_chronon.core.calendar.instants import HOUR, TimeWindow
+from airflow_chronon.core.calendar.instants import HOUR, MINUTE, TimeWindow
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.records.history import record_after
 from airflow_chronon.core.records.manifest import manifest_of
@@ -16,6 +16,7 @@ from airflow_chronon.core.records.record import DeploymentRecord, PendingBackfil
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.settings.model import Settings
 from tests.support.confs import Document, at, events, group_by, plan_of, staging_query
+from tests.support.schedules import schedule_of
 
 THREE_HOURS = group_by(
     "t.g.x__1", sources=[events("data.e", "3h", offset="1h")], schedule="15 1-22/3 * * *", offset="1h"
@@ -211,3 +212,27 @@ def test_replaying_what_is_pending_leaves_no_hole_within_the_cap(done: set[int],
     assert [key for each in label_ranges for key in each.labels] == [
         hourly.spec.label(start + n * HOUR) for n in replayed
     ]
+
+
+class TestHalfACenturyOfMinutes:
+    """A typo in a start date makes 29 million runs due: the reconciler, which is everybody's, works out a part of them (S7)."""
+
+    @staticmethod
+    def due(max_runs: int | None) -> tuple[PendingBackfill | None, list[int]]:
+        minutes = schedule_of("* * * * *", MINUTE, enabled=True, start=0, max_runs=max_runs)
+        newest = minutes.last_run(NOW)
+        assert newest is not None
+        past = [KnownRun("newest", "success", True, minutes.partition(newest.end - MINUTE))]
+        pending, ranges = pending_ranges(PendingBackfill(NOW), minutes, past)
+        return pending, [minutes.spec.start_of(label) for each in ranges for label in each.labels]
+
+    def test_the_oldest_come_first_and_the_rest_stays_pending(self) -> None:
+        pending, starts = self.due(None)
+        assert starts == list(range(0, 50_000 * MINUTE, MINUTE))
+        assert pending is not None and pending.first == 0
+
+    def test_a_cap_is_reached_from_the_newest_without_looking_at_all_others(self) -> None:  # H10
+        pending, starts = self.due(3)
+        newest = NOW - 2 * MINUTE  # the one that has run is newer
+        assert starts == [newest - 2 * MINUTE, newest - MINUTE, newest]
+        assert pending is not None and pending.first == starts[0]
