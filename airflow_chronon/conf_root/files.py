@@ -82,8 +82,7 @@ class _Walk:
                 if (at.st_dev, at.st_ino) in self._seen:  # a link that leads back, or to another one's folder
                     continue
                 self._seen.add((at.st_dev, at.st_ino))
-                with os.scandir(str(directory)) as found:
-                    entries = sorted(islice(found, MAX_TEAM_FILES + 1), key=lambda entry: entry.name)
+                entries = self._entries(directory)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -92,15 +91,34 @@ class _Walk:
             below = [path for entry in entries if (path := self._visit(directory, entry)) is not None]
             waiting += reversed(below)
 
+    def _entries(self, directory: Path) -> list[os.DirEntry[str]]:
+        """What lies in a folder: of a team's so much that it is over its budget, of the teams' own folder every folder.
+
+        Nobody's folder is left out for the files of others that lie beside it.
+        """
+        with os.scandir(str(directory)) as found:
+            if directory != self.folder:
+                listed = list(islice(found, MAX_TEAM_FILES + 1))
+            else:
+                listed, loose = [], 0
+                for entry in found:
+                    if _is_folder(entry) or entry.is_symlink():
+                        listed.append(entry)
+                    elif not entry.name.startswith(".") and loose <= MAX_TEAM_FILES:
+                        listed.append(entry)
+                        loose += 1
+        return sorted(listed, key=lambda entry: entry.name)
+
     def _visit(self, directory: Path, entry: os.DirEntry[str]) -> Path | None:
         """Put one entry where it belongs; the answer is a folder to go through."""
         path = directory / entry.name
         place = path.relative_to(self.folder).parts
         is_folder, is_link = _is_folder(entry), entry.is_symlink()
-        if entry.name.startswith(".") or (is_folder and entry.name.startswith("__")):
+        is_hidden = entry.name.startswith(".") or (is_folder and entry.name.startswith("__"))
+        if is_hidden and directory == self.folder:
             return None
         team = self._team(place, is_folder=is_folder)
-        if team is None:
+        if team is None or is_hidden:  # what is hidden is not read, but listing it has its price too
             return None
         fault = self._unfit(path, is_link=is_link)
         if fault is not None:

@@ -158,6 +158,29 @@ class TestBudgets:  # S2
         bad = rejected_jobs(root)
         assert list(bad) == ["job/many/"]
 
+    @pytest.mark.parametrize("odd", ["n{}", ".n{}", "__n{}/", "n{}/"])
+    def test_what_lies_beside_the_folders_of_the_teams_hides_none_of_them(
+        self, root: Path, mocker: MockerFixture, odd: str
+    ) -> None:
+        mocker.patch.object(files, "MAX_TEAM_FILES", 10)
+        (root / "jobs" / "good").mkdir(parents=True)
+        (root / "jobs" / "good" / "x.yaml").write_text(HEAD)
+        for folder in (root / "jobs", root / "compiled" / "staging_queries"):
+            for number in range(30):
+                place = folder / odd.format(number)
+                place.mkdir() if odd.endswith("/") else place.touch()
+        found = read(root)
+        assert found.state is TreeState.WHOLE and found.judge()["job/good.x"].plan is not None
+        assert found.judge()[GOOD].plan is not None
+
+    def test_hidden_files_are_files_that_are_listed(self, root: Path, mocker: MockerFixture) -> None:
+        mocker.patch.object(files, "MAX_TEAM_FILES", 10)
+        put(root, "many")
+        for number in range(11):
+            (root / "compiled" / "staging_queries" / "many" / f".n{number}").touch()
+        (bad,) = rejected(read(root)).values()
+        assert bad.key == "staging_query/many/" and "more than 10 files" in bad.faults[0].message
+
     def test_what_the_team_had_counts_as_present(self, root: Path, mocker: MockerFixture) -> None:  # C23
         path = put(root, "many")
         plan = read(root).judge()["staging_query/many.s.x__1"].plan

@@ -14,7 +14,7 @@ SHOWN_ON_PAGE = 3_000  #: characters of a conf; a page is stored with its DAG, i
 HIDDEN = "***"
 
 _SECRET = re.compile(r"pass_?(word|wd|phrase)|secret|token|credential|(private|access|account|api)[_.-]?key", re.I)
-_USER_INFO = re.compile(r"(://[^\s/@:'\"]*:)[^\s/@'\"]+@")
+_USER_INFO = re.compile(r"(://[^\s/@:'\"]*:)[^\s'\"]+@")  # to the last @: a password may hold anything
 _FENCE = re.compile(r"`{3,}")
 
 
@@ -39,9 +39,9 @@ def page_source(conf: Conf) -> str:
     query = query_of(conf)
     language, text = ("json", _in_lines(_hidden(_computed(conf.raw)))) if query is None else ("sql", query)
     text = without_passwords(text)
-    more = len(text) - SHOWN_ON_PAGE
+    more, text = len(text) - SHOWN_ON_PAGE, text[:SHOWN_ON_PAGE].strip()
     fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(text)), default=0))
-    shown = f"{fence}{language}\n{text[:SHOWN_ON_PAGE].strip()}\n{fence}"
+    shown = f"{fence}{language}\n{text}\n{fence}"
     return f"{shown}\n\nand {more} characters more, in the file." if more > 0 else shown
 
 
@@ -78,9 +78,10 @@ def _hidden(value: Any, *, key: str = "") -> Any:
         return [_hidden(each, key=key) for each in value]
     if not isinstance(value, str):
         return value
-    if key == "customJson" and value.lstrip().startswith("{"):
+    if key == "customJson" and value.strip():
         try:
-            return _hidden(json.loads(value))
-        except ValueError:
+            inside = json.loads(value)
+            return _hidden(inside, key=key if isinstance(inside, str) else "")  # a text in a text, perhaps
+        except (ValueError, RecursionError):
             return HIDDEN  # nobody can tell what is in it
     return HIDDEN if key and _SECRET.search(key) else value

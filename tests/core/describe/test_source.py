@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.describe.source import SHOWN_ON_PAGE, json_of, page_source
+from airflow_chronon.core.describe.source import SHOWN_ON_PAGE, json_of, page_source, without_passwords
 from tests.support.confs import judge, staging_query
 
 
@@ -37,5 +39,24 @@ def test_what_may_be_a_secret_is_hidden_wherever_it_stands():
     assert "stays" in shown and "stays too" in shown and "jdbc:x://me:***@host/db" in shown
 
 
-def test_custom_json_that_cannot_be_read_is_hidden():
-    assert "secret" not in json_of({"customJson": "{broken secret"})
+@pytest.mark.parametrize("broken", ["{broken hush", "broken hush", '{"hush":' * 50_000, "1" * 5_000 + "hush"])
+def test_custom_json_that_cannot_be_read_is_hidden(broken):
+    assert "hush" not in json_of({"parts": [{"customJson": broken}]})
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("holding", [{"password": "hush"}, [{"password": "hush"}]])
+def test_custom_json_hides_its_secrets_however_often_it_is_text_in_text(holding, levels):
+    text: object = holding
+    for _ in range(levels):
+        text = json.dumps(text)
+    assert "hush" not in json_of({"customJson": text})
+
+
+def test_a_password_may_hold_any_sign():
+    shown = without_passwords("jdbc:x://me:hu/sh@1:hush@host/db and s3://bucket/a")
+    assert shown == "jdbc:x://me:***@host/db and s3://bucket/a"
+
+
+def test_a_block_of_fences_is_no_longer_than_a_page():
+    assert len(page_source(conf_with("`" * 1_000_000))) < 4 * SHOWN_ON_PAGE
