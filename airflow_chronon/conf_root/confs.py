@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_chronon.conf_root.budget import Budget, OverBudget
-from airflow_chronon.conf_root.files import Refusal, TeamFiles, files_by_team, no_folder
+from airflow_chronon.conf_root.files import FoundFile, Refusal, TeamFiles, files_by_team, no_folder
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document, table_count
@@ -47,7 +47,7 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
     unreadable: list[RejectedConf] = []
     for folder, conf_type in _FOLDERS.items():
         for team in files_by_team(root, tree / folder, problems, home=tree):
-            read, bad = _read_team(team, conf_type, settings, root, tree / folder)
+            read, bad = _read_team(team, conf_type, settings)
             confs += read
             unreadable += bad
     if tree.name == OLDER_TREE and not any("executionInfo" in conf.raw["metaData"] for conf in confs):
@@ -57,9 +57,7 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
     return single, [*unreadable, *doubled]
 
 
-def _read_team(
-    team: TeamFiles, conf_type: ConfType, settings: Settings, root: Path, folder: Path
-) -> tuple[list[Conf], list[RejectedConf]]:
+def _read_team(team: TeamFiles, conf_type: ConfType, settings: Settings) -> tuple[list[Conf], list[RejectedConf]]:
     """The confs in the folder of one team: none of them where they cost more than a team has (S2)."""
 
     def refused(refusal: Refusal) -> RejectedConf:
@@ -67,15 +65,14 @@ def _read_team(
 
     confs, bad, budget = [], [refused(each) for each in team.refused], Budget()
     try:
-        for path in team.files:
-            budget.spend_file(path, limit=MAX_CONF_BYTES)
-            shown, place = str(path.relative_to(root)), path.relative_to(folder).parts
+        for found in team.files:
+            budget.spend_file(found.path, limit=MAX_CONF_BYTES)
             try:
-                conf = _read_conf(path, conf_type, place, settings, shown)
+                conf = _read_conf(found, conf_type, settings)
             except Exception as error:  # whatever it is, it is about this file alone (S1)
-                name = ".".join(place)  # the name that the compiler gave it
+                name = ".".join(found.place)  # the name that the compiler gave it
                 faults = error.faults if isinstance(error, Rejected) else (unforeseen(error),)
-                bad.append(RejectedConf(f"{conf_type.value}/{name}", shown, faults))
+                bad.append(RejectedConf(f"{conf_type.value}/{name}", found.file, faults))
                 continue
             budget.spend_tables(table_count(conf.document))
             confs.append(conf)
@@ -99,8 +96,8 @@ def _compiled_tree(root: Path, environment: Environment) -> Path | None:
     return next((root / name for name in names if os.path.lexists(root / name)), None)
 
 
-def _read_conf(path: Path, conf_type: ConfType, place: tuple[str, ...], settings: Settings, shown: str) -> Conf:
-    raw = _read_json(path)
+def _read_conf(found: FoundFile, conf_type: ConfType, settings: Settings) -> Conf:
+    raw, place = _read_json(found.path), found.place
     _refuse_name(raw)
     document = read_document(conf_type, raw)
     name = document.meta_data.name
@@ -112,7 +109,7 @@ def _read_conf(path: Path, conf_type: ConfType, place: tuple[str, ...], settings
     faults = [*place_faults(meta, place), *namespace_faults(namespace, team=place[0], teams=settings.teams)]
     if faults:
         raise Rejected(faults)
-    return Conf(ConfKey(conf_type, name), document, raw, shown)
+    return Conf(ConfKey(conf_type, name), document, raw, found.file)
 
 
 def _refuse_name(raw: Any) -> None:

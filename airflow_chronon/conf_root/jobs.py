@@ -28,13 +28,13 @@ def read_jobs(root: Path, *, environ: Mapping[str, str], problems: list[Fault]) 
     jobs: list[Job] = []
     unreadable: list[RejectedConf] = []
     for team in files_by_team(root, root / JOBS, problems, home=root / JOBS):
-        read, bad = _read_team(team, root, environ)
+        read, bad = _read_team(team, environ)
         jobs += read
         unreadable += bad
     return jobs, unreadable
 
 
-def _read_team(team: TeamFiles, root: Path, environ: Mapping[str, str]) -> tuple[list[Job], list[RejectedConf]]:
+def _read_team(team: TeamFiles, environ: Mapping[str, str]) -> tuple[list[Job], list[RejectedConf]]:
     """The jobs in the folder of one team: none of them where they cost more than a team has (S2)."""
 
     def refused(refusal: Refusal) -> RejectedConf:
@@ -42,9 +42,10 @@ def _read_team(team: TeamFiles, root: Path, environ: Mapping[str, str]) -> tuple
 
     jobs, bad, budget = [], [refused(each) for each in team.refused if _is_job(each.file)], Budget()
     try:
-        for path in filter(_is_job, team.files):
+        for path, inside, shown in team.files:
+            if not _is_job(shown):
+                continue
             budget.spend_file(path, limit=MAX_JOB_BYTES)
-            shown, inside = str(path.relative_to(root)), path.relative_to(root / JOBS).parts
             key = job_key(".".join(inside[:-1]), path.stem)
             try:
                 if len(inside) != 2:
@@ -59,9 +60,9 @@ def _read_team(team: TeamFiles, root: Path, environ: Mapping[str, str]) -> tuple
     return jobs, bad
 
 
-def _is_job(path: Path | str) -> bool:
+def _is_job(file: str) -> bool:
     """Whether it may be a job file, or a folder of them."""
-    return str(path).lower().endswith((*SUFFIXES, "/"))
+    return file.lower().endswith((*SUFFIXES, "/"))
 
 
 def read_job_file(path: Path, *, shown: str, environ: Mapping[str, str]) -> Job:

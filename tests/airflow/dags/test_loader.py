@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -95,6 +96,14 @@ class TestSplittingADeployment:
         root.staging_query("shop.bad", schedule="@hourly")
         root.staging_query("shop.good")
         assert build_dags(conf_root=root.path, match="staging_query/shop.bad*") == {}
+
+
+def test_python_collects_garbage_again_once_the_dags_are_built(root):
+    root.staging_query("orders.a")
+    assert gc.isenabled() and build_dags(conf_root=root.path) and gc.isenabled()
+    with pytest.raises(ImportErrors):
+        build_dags(conf_root=root.path, team="nope")
+    assert gc.isenabled()
 
 
 class TestTaskStart:
