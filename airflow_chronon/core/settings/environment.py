@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from airflow_chronon.core.bounds import text_problem, unstorable
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.errors import ChrononError, Fault
@@ -32,22 +33,15 @@ WINDOW_VARIABLES = (
 _AIRFLOWS_OWN = ("AIRFLOW__*", "AIRFLOW_CONN_*", "AIRFLOW_VAR_*", "_AIRFLOW*", "__AIRFLOW*")
 
 #: Variables by which a program, its interpreter or its libraries are found, or by which these run code of somebody's.
+#: Of Spark and Hadoop all: their scripts start what many of them name, and act for whom one of them says.
 _LOADING = (
     *("PATH", "HOME", "SHELL", "IFS", "ENV", "CDPATH", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "SHELLOPTS", "BASH*"),
-    *("LD_*", "DYLD_*", "GCONV_PATH", "LOCPATH", "MALLOC_*"),
-    *(
-        "PYTHON*",
-        "PERL*",
-        "RUBY*",
-        "NODE_OPTIONS",
-        "NODE_PATH",
-        "LUA_*",
-        "JULIA_*",
-        "R_PROFILE*",
-        "R_ENVIRON*",
-        "R_LIBS*",
-    ),
-    *("*_OPTIONS", "*_OPTS", "CLASSPATH", "*_CLASSPATH", "*_HOME", "*_CONF_DIR"),
+    *("LD_*", "DYLD_*", "GCONV_PATH", "LOCPATH", "MALLOC_*", "GLIBC_*", "OPENSSL_*"),
+    *("PYTHON*", "PERL*", "RUBY*", "GEM_*", "BUNDLE_*", "NODE_*", "NPM_*", "LUA_*", "JULIA_*", "PHP*", "CONDA_*"),
+    *("R_PROFILE*", "R_ENVIRON*", "R_LIBS*", "DOTNET_*", "CORECLR_*"),
+    *("*_OPTIONS", "*_OPTS", "JAVA*", "CLASSPATH", "*_CLASSPATH", "*_JAR", "*_JARS", "*_HOME", "*_CONF_DIR"),
+    *("SPARK_*", "PYSPARK_*", "HADOOP_*", "HDFS_*", "YARN_*", "HIVE_*", "FLINK_*"),
+    *("KUBECONFIG", "AWS_CONFIG_FILE", "KRB5_CONFIG"),  # they name programs that are started to log in
     *("GIT_*", "PIP_*", "UV_*", "AIRFLOW*", "_AIRFLOW*", "__AIRFLOW*"),
 )
 
@@ -115,13 +109,20 @@ def given_texts(given: object) -> dict[str, str]:
     """
     pairs = given.items() if isinstance(given, Mapping) else ()
     for name, value in pairs:
-        if not VARIABLE.fullmatch(str(name)):
+        if len(str(name)) > LONGEST_VALUE:
+            raise _refused(f"the name of a variable has {len(str(name))} characters", f"write at most {LONGEST_VALUE}")
+        if not VARIABLE.fullmatch(str(name)) or text_problem(str(name)) is not None:
             raise _refused(f"{name!r} cannot be the name of a variable", "a name is not empty and has no =")
         if _fits(str(name), _LOADING):
             problem = f"a run may not set {name}, which decides how the command is found or loaded"
             raise _refused(problem, "set it in the job's or the runner's env, or under another name", rule="S5")
         if value is not None and not isinstance(value, str | int | float):
             raise _refused(f"the variable {name!r} is a list or an object", "write it as text")
+        if (bad := unstorable(value)) is not None:
+            raise _refused(f"the variable {name!r} cannot be set: {bad.problem}", bad.remedy)
+        if isinstance(value, str) and len(value) > LONGEST_VALUE:
+            problem = f"the variable {name!r} has {len(value)} characters, and a process takes at most {LONGEST_VALUE}"
+            raise _refused(problem, "write it to a file, and give its name")
     return {str(n): v if isinstance(v, str) else json.dumps(v) for n, v in pairs if v is not None}
 
 

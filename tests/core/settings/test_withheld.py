@@ -62,6 +62,8 @@ def test_what_names_no_variable_is_refused(name: object) -> None:
         *("PYTHONPATH", "PYTHONSTARTUP", "PERL5LIB", "PERL5OPT", "NODE_OPTIONS", "GIT_SSH_COMMAND", "RUBYOPT"),
         *("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "CLASSPATH", "JAVA_HOME"),
         *("AIRFLOW__CORE__EXECUTOR", "AIRFLOW_HOME", "_AIRFLOW__X"),
+        *("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYSPARK_SUBMIT_ARGS", "SPARK_SUBMIT_PATH", "CHRONON_DRIVER_JAR"),
+        *("HADOOP_LIBEXEC_DIR", "HADOOP_USER_NAME", "OPENSSL_CONF", "KUBECONFIG", "AWS_CONFIG_FILE", "GLIBC_TUNABLES"),
     ],
 )
 def test_a_run_may_not_choose_what_is_executed(name: str) -> None:
@@ -81,3 +83,21 @@ def test_a_run_may_set_everything_else() -> None:
         "ENVIRONMENT": "b",
     }
     assert given_texts(given) == given
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        pytest.param({"A": "x" * 1_000_000}, "'A' has 1000000 characters", id="too long"),
+        pytest.param({"A" * 200_000: "x"}, "has 200000 characters", id="too long a name"),
+        pytest.param({"A": "x\0y"}, "'A' cannot be set: .* holds a NUL", id="NUL"),
+        pytest.param({"A": "\ud800"}, "'A' cannot be set: .* half of a surrogate pair", id="surrogate"),
+        pytest.param({"A\ud800": "x"}, "cannot be the name of a variable", id="surrogate in a name"),
+        pytest.param({"A": 10**5000}, "'A' cannot be set: the number has more than 64 bits", id="huge number"),
+        pytest.param({"A": float("inf")}, "'A' cannot be set: inf is not a number of JSON", id="infinite"),
+    ],
+)
+def test_what_no_process_takes_is_one_sentence(given: dict[str, object], says: str) -> None:  # H5
+    with pytest.raises(ChrononError, match=says) as said:
+        given_texts(given)
+    assert len(str(said.value)) < 300 and str(said.value).isprintable()
