@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -376,3 +379,43 @@ class TestBudgets:
         log, error = run(self.WIDE, memory_limit="100MB")
         assert error is None and "3000000 rows" in log
         assert os.listdir(root / "out.orders") == ["ds=2026-06-01"]
+
+    @pytest.mark.parametrize(
+        "greedy",
+        [
+            "length(repeat('x', 3000000000))",
+            "size(sequence(1, 400000000))",
+            "size(transform(sequence(1, 20), x -> sequence(1, 40000000)))",
+        ],
+    )
+    def test_what_the_engine_does_not_count_is_bounded_too(self, run, greedy):
+        _, error = run(f"SELECT {greedy} AS n, '2026-06-01' AS ds", memory_limit="100MB")
+        assert "raise runner.memory_limit (100MB)" in str(error) and one_sentence(str(error))
+        assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
+
+    def test_work_that_no_interrupt_reaches_ends_its_task_all_the_same(self, root):
+        """In a process of its own, as a task has one: the thread that is left behind goes with it."""
+        code = """
+import os, sys
+from airflow_chronon.engine.local import runner
+from airflow_chronon.errors import JobFailed
+from tests.engine.conftest import DAILY
+from airflow_chronon.core.calendar.instants import TimeWindow, parse_instant
+from airflow_chronon.engine.protocol import JobRequest
+runner._LAST_SECONDS = 0.5
+window = TimeWindow(parse_instant("2026-06-01"), parse_instant("2026-06-02"))
+job = JobRequest("staging_query", "n", "backfill", {"query": sys.argv[2], "metaData": {}}, "p", "out.orders", DAILY, window)
+try:
+    runner.LocalRunner(sys.argv[1], threads=1, timeout=1).run(job, print)
+except JobFailed as error:
+    print(error, flush=True)
+os._exit(0)  # Airflow ends a task's process that has told how it ended
+"""
+        endless = (
+            "SELECT jaro_winkler_similarity(a, b) AS n, '2026-06-01' AS ds "
+            "FROM (SELECT repeat('a', 30000000) AS a, repeat('b', 30000000) || 'a' AS b)"
+        )
+        command = [sys.executable, "-c", code, str(root), endless]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert "not done in 1s, which is all that runner.timeout allows" in done.stdout, done.stderr
+        assert not list(root.glob("out.orders/ds=*"))

@@ -5,6 +5,7 @@ Computing and publishing are apart: a module per kind of conf computes, and ever
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,10 +16,12 @@ from typing import TYPE_CHECKING
 
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.core.calendar.instants import HOUR, duration_text
+from airflow_chronon.core.settings.values import amount_in_bytes
 from airflow_chronon.engine.local.computation import ON_SPARK, Action, Computation, Output, Session
 from airflow_chronon.engine.local.features.group_by import GroupByBackfill, GroupByUpload
 from airflow_chronon.engine.local.joins.join import JoinBackfill
 from airflow_chronon.engine.local.kv import KeyValueStore, MetadataUpload, UploadToKv
+from airflow_chronon.engine.local.memory import memory_ceiling
 from airflow_chronon.engine.local.publish import TableWriter, remove_folder, scratch_folder
 from airflow_chronon.engine.local.result import Result
 from airflow_chronon.engine.local.staging_query import StagingQueryComputation
@@ -44,9 +47,14 @@ _ACTIONS: Mapping[tuple[str, str], Callable[[KeyValueStore], Action]] = {
     ("group_by", "upload_to_kv"): UploadToKv,
     ("join", "metadata_upload"): MetadataUpload,
 }
+#: What the process may take on top of twice the ``memory_limit``: DuckDB counts no texts and lists that functions make.
+_OVERHEAD_BYTES, _THREAD_BYTES = 1 << 30, 64 << 20
 #: What is not about a partition.
 _WITHOUT_WINDOW = frozenset({"metadata_upload"})
 _INTERRUPT_SECONDS = 0.2
+#: How long interrupted work may go on. A few functions of DuckDB hear of no interrupt within one row, which may take hours:
+#: such a thread is left behind. It publishes nothing more, and ends with the task's process, which Airflow ends.
+_LAST_SECONDS = 30.0
 _KINDS = {"staging_query": "staging queries", "group_by": "GroupBys", "join": "Joins"}
 
 
@@ -65,6 +73,7 @@ class LocalRunner:
     kv_store: str | None = None  #: the SQLite file that uploads go to; None: below the warehouse
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
     _timed_out: bool = field(default=False, init=False, repr=False)
+    _is_left_behind: bool = field(default=False, init=False, repr=False)
     _connection: duckdb.DuckDBPyConnection | None = field(default=None, init=False, repr=False)
 
     def run(self, job: JobRequest, log: Log) -> None:
@@ -86,14 +95,23 @@ class LocalRunner:
         self._connection = connection
         try:
             session = Session(connection, root, FilesystemCatalog(str(root)), log)
-            self._in_thread(lambda: self._work(job, work, session), connection)
+            with memory_ceiling(self._most_memory()):
+                self._in_thread(lambda: self._work(job, work, session), connection)
+            if self._is_left_behind:
+                raise self._too_long(job)
         finally:
             self._connection = None
-            connection.close()
+            if not self._is_left_behind:  # closing waits for what is under way
+                connection.close()
             remove_folder(spill)
 
+    def _most_memory(self) -> int:
+        threads = self.threads or os.cpu_count() or 1
+        return 2 * amount_in_bytes(self.memory_limit) + _OVERHEAD_BYTES + threads * _THREAD_BYTES
+
     def _in_thread(self, work: Callable[[], None], connection: duckdb.DuckDBPyConnection) -> None:
-        """Do the work in a thread that has ended when this returns, also when a signal handler raises here."""
+        """Do the work in a thread that has ended when this returns, also when a signal handler raises here; one that no
+        interrupt reaches is left behind."""
         raised: list[BaseException] = []
 
         def guarded() -> None:
@@ -106,14 +124,18 @@ class LocalRunner:
         deadline = time.monotonic() + self.timeout
         try:
             thread.start()
-            while thread.is_alive():
+            while thread.is_alive() and time.monotonic() < deadline + _LAST_SECONDS:
                 thread.join(_INTERRUPT_SECONDS)
                 self._timed_out = self._timed_out or time.monotonic() > deadline
                 if self._stopped.is_set() or self._timed_out:
                     _interrupt(connection)  # again and again: one that comes between two statements is lost
         finally:
+            last = min(deadline, time.monotonic()) + _LAST_SECONDS
             while thread.is_alive():
                 self.stop()
+                if time.monotonic() >= last:
+                    self._is_left_behind = True
+                    break
                 thread.join(_INTERRUPT_SECONDS)
         if raised:
             raise raised[0]
@@ -143,7 +165,7 @@ class LocalRunner:
                 work.perform(job, session)
             else:
                 self._compute(job, work, session)
-        except duckdb.Error as error:
+        except (duckdb.Error, MemoryError) as error:
             raise self._failed(job, error, "correct the query") from error
         except OSError as error:
             text = f"cannot write {error.filename or session.root / job.table}: {error.strerror or error}"
@@ -196,22 +218,25 @@ class LocalRunner:
         if self._stopped.is_set():
             return _stopped(job)
         if self._timed_out:
-            text = f"the work was not done in {duration_text(self.timeout)}, which is all that runner.timeout allows"
-            return JobFailed(
-                Fault("S3", "runner.timeout", text, "correct the query, or give it more time"), conf=job.conf
-            )
+            return self._too_long(job)
         duckdb = optional("duckdb", needed_for="the embedded engine")
-        if isinstance(error, duckdb.OutOfMemoryException):
+        if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
             remedy = (
                 f"correct the query, or raise runner.memory_limit ({self.memory_limit}) or runner.spill_limit "
                 f"({self.spill_limit})"
             )
-        text = str(error).strip().splitlines()[0]  # what follows lists candidates and repeats the query
+        text = (str(error).strip() or "out of memory").splitlines()[
+            0
+        ]  # what follows lists candidates and repeats the query
         if isinstance(error, duckdb.PermissionException):
             return JobFailed(
                 Fault("S3", "", f"the query reaches outside the warehouse: {text}", READ_TABLES), conf=job.conf
             )
         return JobFailed(Fault("runner", "", f"DuckDB says: {text.rstrip('.')}", remedy), conf=job.conf)
+
+    def _too_long(self, job: JobRequest) -> JobFailed:
+        text = f"the work was not done in {duration_text(self.timeout)}, which is all that runner.timeout allows"
+        return JobFailed(Fault("S3", "runner.timeout", text, "correct the query, or give it more time"), conf=job.conf)
 
 
 def _interrupt(connection: duckdb.DuckDBPyConnection) -> None:
