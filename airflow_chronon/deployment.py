@@ -14,7 +14,6 @@ from pathlib import Path
 from airflow_chronon.conf_root.root import ConfRoot, read_conf_root
 from airflow_chronon.conf_root.settings import airflow_home, branch_settings, parse_settings, read_settings_file
 from airflow_chronon.core.plan.facts import Deployment as Owner
-from airflow_chronon.core.plan.facts import TreeState
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
@@ -96,14 +95,15 @@ class Deployment:
         return kept if kept.branch == found.branch else found
 
     def keep_settings(self, root: ConfRoot) -> None:
-        """Remember the settings of a whole root if they are good, so that a mistake made later turns nothing off (C23).
+        """Remember the settings of a root if they are good, so that a mistake made later turns nothing off (C23).
 
         For whoever reads what is deployed. A state folder that cannot be written costs no DAG: the next parse tries again.
         """
-        if root.settings_text is None or root.state is not TreeState.WHOLE or not root.is_branch_known:
+        text = root.settings_to_keep
+        if text is None or not root.is_branch_known:
             return
         with contextlib.suppress(ChrononError):
-            self.open_state(root).keep_settings(root.settings_text)
+            self.open_state(root).keep_settings(text)
 
     def need_branch(self, root: ConfRoot) -> ConfRoot:
         """The same where nothing may be done for an unknown branch. Raises :class:`ChrononError`."""

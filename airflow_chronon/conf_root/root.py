@@ -68,6 +68,17 @@ class ConfRoot:
         return tuple(problem for problem in self.problems if problem not in known)
 
     @property
+    def settings_to_keep(self) -> str | None:
+        """The text of good settings, for whoever remembers the last ones (C23); None where nobody can be sure of them.
+
+        A folder that cannot be read says nothing against the file. Yet that there is none only a whole tree tells, and a base
+        that cannot be read may be the mistake of the settings that name it.
+        """
+        is_base_bad = any(problem.rule == "C24" for problem in self.problems)
+        is_sure = self.state is TreeState.WHOLE or (bool(self.settings_text) and not is_base_bad)
+        return self.settings_text if is_sure else None
+
+    @property
     def branch(self) -> str:
         return self.settings.branch or self.settings.default_branch
 

@@ -11,6 +11,7 @@ from airflow_chronon.conf_root.links import leads_out, outside
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.settings.yaml import branches_in, read_settings
 from airflow_chronon.errors import Fault, Rejected
+from airflow_chronon.storage.files import NotAFile, read_regular_file
 
 SETTINGS_FILE = "chronon.yaml"
 MAX_SETTINGS_BYTES = 1024**2
@@ -87,13 +88,15 @@ def cannot_read(error: OSError | UnicodeDecodeError, *, what: str) -> Fault:
 
 def read_bytes(path: Path, *, limit: int, kind: str) -> bytes:
     """The bytes of a regular file of at most ``limit``; ``kind`` is what it should be. Raises ``Rejected``, ``OSError``."""
-    size = path.stat().st_size
-    if size > limit:
+    try:
+        data = read_regular_file(path, most=limit + 1)
+    except NotAFile:
+        raise Rejected([Fault("input", "", "it is not a regular file", "remove it")]) from None
+    if len(data) > limit:
+        size = max(len(data), path.stat().st_size)
         problem = f"the file has {_size(size)}, and no {kind} is larger than {_size(limit)}"
         raise Rejected([Fault("input", "", problem, "remove it, or put it outside the conf root")])
-    if not path.is_file():
-        raise Rejected([Fault("input", "", "it is not a regular file", "remove it")])
-    return path.read_bytes()
+    return data
 
 
 def _size(count: int) -> str:

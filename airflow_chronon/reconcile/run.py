@@ -37,8 +37,9 @@ def reconcile(
 ) -> Reconciled:
     """Gather, plan and apply. Raises ``ChrononError`` when Airflow or the state cannot be read: nothing was done."""
     with only_reconcile(place.state):
-        if place.root.settings_text is not None and not place.deployment.given_up:
-            place.state.keep_settings(place.root.settings_text)
+        text = place.root.settings_to_keep
+        if text is not None and not place.deployment.given_up:
+            place.state.keep_settings(text)
         plan = plan_now(place, confirmation=confirmation, now=now)
         outcome = apply_plan(plan, server=place.server, state=place.state, deployment=place.deployment, by=by, now=now)
     return Reconciled(plan, outcome)

@@ -64,7 +64,7 @@ class StateFolder:
         for path, data in self.files.read_many(asked).items():
             dag_id = asked[path]
             if data is None:
-                damaged[dag_id] = self._damage(path, "it is a folder")
+                damaged[dag_id] = self._damage(path, "it is not a file")
                 continue
             try:
                 found[dag_id] = self._parsed(path, data, lambda raw, of=dag_id: _record(raw, of))  # type: ignore[misc]
@@ -80,10 +80,13 @@ class StateFolder:
 
     def set_aside(self, dag_id: str) -> None:
         """Move a damaged record, or a folder in its place, to where it holds up nothing, beside those set aside before."""
+        self._set_aside(f"records/{dag_id}.json", dag_id, ".json")
+
+    def _set_aside(self, path: str, stem: str, suffix: str) -> None:
         taken = frozenset(self.files.names(f"{self.prefix}damaged"))
-        names = (f"{dag_id}{'' if number == 1 else f'.{number}'}.json" for number in count(1))
+        names = (f"{stem}{'' if number == 1 else f'.{number}'}{suffix}" for number in count(1))
         name = next(name for name in names if name not in taken)
-        self.files.move(self._path(dag_id), f"{self.prefix}damaged/{name}")
+        self.files.move(f"{self.prefix}{path}", f"{self.prefix}damaged/{name}")
 
     def damage(self, dag_id: str, how: str) -> Fault:
         """What is said of a damaged record."""
@@ -97,9 +100,13 @@ class StateFolder:
         return None if data is None else data.decode(errors="replace")
 
     def keep_settings(self, text: str) -> None:
-        """Remember the text of good settings."""
-        if text != self.read_settings():
-            self.files.write(f"{self.prefix}settings.yaml", text.encode())
+        """Remember the text of good settings; what cannot be read in their place is set aside (S9)."""
+        try:
+            if text == self.read_settings():
+                return
+        except StateError:
+            self._set_aside("settings.yaml", "settings", ".yaml")
+        self.files.write(f"{self.prefix}settings.yaml", text.encode())
 
     # archive
 

@@ -6,6 +6,7 @@ error a :class:`StorageError` is there.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import tempfile
@@ -15,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO, Protocol, TypeAlias, cast
 
 from airflow_chronon.extras import missing_extra, optional
@@ -76,7 +77,7 @@ class Storage(Protocol):
         """The whole file, or None when it is not there."""
 
     def read_many(self, paths: Iterable[str]) -> dict[str, bytes | None]:
-        """The whole files by their paths, those that are there; None for a folder."""
+        """The whole files by their paths, those that are there; None for what is no file."""
 
     def open(self, path: str) -> BinaryIO:
         """Open a file for reading here and there. Raises FileNotFoundError when it is not there."""
@@ -148,7 +149,7 @@ class LocalStorage(_WithErrors):
     def read(self, path: str) -> bytes | None:
         place = self.root / path
         with suppress(FileNotFoundError), self._guarded("read", place):
-            return place.read_bytes()
+            return read_regular_file(place)
         return None
 
     def read_many(self, paths: Iterable[str]) -> dict[str, bytes | None]:
@@ -157,8 +158,8 @@ class LocalStorage(_WithErrors):
             place = self.root / path
             with suppress(FileNotFoundError), self._guarded("read", place):
                 try:
-                    found[path] = place.read_bytes()
-                except IsADirectoryError:
+                    found[path] = read_regular_file(place)
+                except NotAFile:
                     found[path] = None
         return found
 
@@ -354,6 +355,26 @@ def open_storage(root: str, *, options: Mapping[str, Any] | None = None, as_erro
     except Exception as error:
         raise as_error(StorageError("open", root, error)) from error
     return RemoteStorage(filesystem, str(path).rstrip("/"), as_error=as_error)
+
+
+class NotAFile(OSError):
+    """A folder, a pipe or a device stands where a file should."""
+
+
+def read_regular_file(path: Path, *, most: int | None = None) -> bytes:
+    """The bytes of a file of this machine, or its first ``most``. Raises OSError, for what is no regular file
+    :class:`NotAFile`.
+
+    It is judged once it is open, so that it cannot be another one by then; a pipe without a writer is not waited for.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        if not S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotAFile(errno.EINVAL, "it is not a regular file", str(path))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read() if most is None else file.read(most)
+    finally:
+        os.close(descriptor)
 
 
 def replace_file(path: Path, data: bytes, *, permissions: int) -> None:

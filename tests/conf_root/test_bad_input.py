@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from pytest_mock import MockerFixture
 
+from airflow_chronon.conf_root import settings
 from airflow_chronon.conf_root.confs import MAX_CONF_BYTES
 from airflow_chronon.conf_root.root import read_conf_root
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.json import verdict_json
 from airflow_chronon.core.plan.facts import TreeState
+from airflow_chronon.storage.files import read_regular_file
 from tests.support.command_line import DATA, Command, conf_text
 from tests.support.confs import group_by
 
@@ -107,16 +109,20 @@ class TestFiles:
         os.mkfifo(root / BAD)
         assert "not a regular file" in only_fault(command, root)["message"]
 
+    def test_a_file_that_grows_while_it_is_read_is_not_read_to_its_end(self, root: Path) -> None:
+        (root / BAD).write_bytes(b"x" * 1000)
+        assert len(read_regular_file(root / BAD, most=10)) == 10
+
     def test_files_without_rights(self, command: Command, root: Path, mocker: MockerFixture) -> None:
         (root / BAD).write_text("{}")
-        read = Path.read_bytes
+        read = read_regular_file
 
-        def denied(path: Path) -> bytes:
+        def denied(path: Path, *, most: int) -> bytes:
             if path.name == "bad.conf__1":
                 raise PermissionError(13, "Permission denied", str(path))
-            return read(path)
+            return read(path, most=most)
 
-        mocker.patch.object(Path, "read_bytes", denied)  # the tests may run as root, who may read everything
+        mocker.patch.object(settings, "read_regular_file", denied)  # the tests may run as root, who may read everything
         assert only_fault(command, root)["message"] == "the file cannot be read: Permission denied"
 
     def test_a_folder_without_rights_does_not_just_vanish(

@@ -257,7 +257,7 @@ def test_a_folder_in_the_place_of_a_record_is_damage_of_that_record_alone(
     (folder / "kept").mkdir(parents=True)
     records = state.read_records()
     assert records.found == {other.dag_id: other}
-    assert records.damaged["x"].message.endswith("records/x.json is damaged: it is a folder")
+    assert records.damaged["x"].message.endswith("records/x.json is damaged: it is not a file")
     state.set_aside("x")
     assert state.read_records().damaged == {}
     assert (root / "b" / "main" / "damaged" / "x.json" / "kept").is_dir()

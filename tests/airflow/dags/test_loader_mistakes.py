@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from airflow_chronon.core.records.history import record_after
 from airflow_chronon.core.records.manifest import OFF_TAG, manifest_of
 from airflow_chronon.core.settings.model import Environment
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
-from airflow_chronon.deployment import DEFAULT_BUNDLE
+from airflow_chronon.deployment import DEFAULT_BUNDLE, find_deployment
 from airflow_chronon.state.folder import StateFolder, open_state
 from tests.support.conf_roots import ConfRootOnDisk
 from tests.support.confs import at, plan_of, staging_query
@@ -137,6 +139,36 @@ class TestGoodSettings:
         root.settings("branch: trial\nbase_root: ../nowhere\n")
         build_dags(conf_root=root.path)
         assert not list((root.path.parent / "home" / "chronon_state").rglob("settings.yaml"))
+
+    def test_are_kept_whatever_else_of_the_tree_cannot_be_read(self, root: ConfRootOnDisk) -> None:
+        (root.path / "compiled" / "joins").symlink_to(root.path / "nowhere")
+        root.settings("retries: 5\n")
+        build_dags(conf_root=root.path)
+        root.settings(TYPO)
+        assert build_dags(conf_root=root.path)[ONE].get_task("backfill").retries == 5
+
+    def test_are_not_lost_with_a_checkout_that_is_gone_for_a_moment(self, root: ConfRootOnDisk) -> None:
+        root.settings("retries: 5\n")
+        build_dags(conf_root=root.path)
+        (root.path / "chronon.yaml").unlink()
+        (root.path / "compiled").rename(root.path.parent / "elsewhere")
+        place = find_deployment(environ=os.environ, conf_root=root.path)
+        found = place.need_branch(place.read_root())
+        place.keep_settings(found)
+        assert found.settings_to_keep is None and state(root).read_settings() == "retries: 5\n"
+
+    @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+    def test_are_kept_anew_where_what_was_kept_is_no_file(
+        self, root: ConfRootOnDisk, make: Callable[[Path], None]
+    ) -> None:
+        root.settings("retries: 5\n")
+        build_dags(conf_root=root.path)
+        (kept,) = (root.path.parent / "home" / "chronon_state").rglob("settings.yaml")
+        kept.unlink()
+        make(kept)
+        build_dags(conf_root=root.path)
+        assert state(root).read_settings() == "retries: 5\n"
+        assert (kept.parent / "damaged" / "settings.yaml").exists()
 
     def test_cost_no_dag_where_the_state_folder_cannot_be_written(
         self, root: ConfRootOnDisk, monkeypatch: pytest.MonkeyPatch
