@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from airflow_chronon.airflow_api.errors import AirflowUnreachable
@@ -42,9 +42,11 @@ class Answer:
         return self._typed(self.value(key), int, f"a whole number under {key!r}")
 
     def time(self, key: str) -> datetime:
+        """A time in UTC, which one without a zone is in already."""
         try:
-            return datetime.fromisoformat(self.text(key).replace("Z", "+00:00"))
-        except ValueError:
+            found = datetime.fromisoformat(self.text(key).replace("Z", "+00:00"))
+            return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError):  # no time, or one before the year 1 in UTC
             raise self._unknown(f"without a time under {key!r}") from None
 
     def instant(self, key: str) -> Instant:

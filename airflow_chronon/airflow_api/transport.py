@@ -26,6 +26,7 @@ from airflow_chronon.airflow_api.errors import (
 )
 from airflow_chronon.airflow_api.login import CONNECTION_ID, RECONCILER_ID, Login
 from airflow_chronon.airflow_api.rights import right_of
+from airflow_chronon.storage.files import shown_address
 
 if TYPE_CHECKING:
     import httpx
@@ -184,7 +185,7 @@ def _text(value: object) -> str:
 def _place(location: str) -> str:
     """Where a redirect leads, without a user, a password or a query."""
     try:
-        parts = urlsplit(location)
+        parts = urlsplit(shown_address(location))
         host = parts.netloc.rpartition("@")[2]
     except ValueError:
         host = ""

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from airflow_chronon.airflow_api import bounded, client, transport
+from airflow_chronon.airflow_api.answers import Answer
 from airflow_chronon.airflow_api.client import AirflowRest
 from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.login import Login
+from airflow_chronon.airflow_api.transport import _place
+from airflow_chronon.core.calendar.instants import parse_instant
 from tests.support.misbehaving_server import Send, misbehaving_server
 from tests.support.stub_server import StubServer, stub_server
 
@@ -181,3 +184,29 @@ def test_a_redirect_is_named_and_carries_no_credentials_elsewhere(stub: StubServ
         said = refused(AirflowRest(login))
         assert f"answers {status}: it leads on to {elsewhere.url}/api (" in said
         assert "SECRET" not in said and elsewhere.seen == []
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("2026-06-01T02:00:00+02:00", "2026-06-01T00:00:00Z"),
+        ("2026-06-01T00:00:00", "2026-06-01T00:00:00Z"),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("9999-12-31T23:59:59-14:00", None),
+        ("2026-06-30T23:59:60Z", None),
+    ],
+)
+def test_times_are_utc_within_the_years_that_there_are(text: str, instant: str | None) -> None:
+    answer = Answer({"at": text}, url="http://u", what="a run")
+    if instant is None:
+        for read in (answer.instant, answer.seconds_or_none):
+            with pytest.raises(AirflowUnreachable, match="without a time under 'at'"):
+                read("at")
+        return
+    assert answer.instant("at") == answer.seconds_or_none("at") == parse_instant(instant)
+
+
+def test_a_redirect_shows_no_password_whatever_is_in_it() -> None:  # S4
+    assert "hush" not in _place("http://me:hu/sh-hush@elsewhere/x") and "elsewhere" in _place(
+        "http://me:a/b@elsewhere/x"
+    )

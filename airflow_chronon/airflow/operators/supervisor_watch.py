@@ -58,7 +58,7 @@ def _is_closed(connection: socket.socket) -> bool:
     """Whether the other end is gone; what it sends is left for the one who reads it."""
     try:
         return not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except (BlockingIOError, InterruptedError):
-        return False
+    except (BlockingIOError, InterruptedError, TimeoutError):
+        return False  # also where somebody's code has given all sockets a timeout
     except OSError:
         return True

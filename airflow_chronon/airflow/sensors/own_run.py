@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk.execution_time.comms import GetAssetStateStoreByName, GetTaskStates
@@ -30,7 +31,10 @@ async def is_overtaken(task_instance: Any, supervisor: Supervisor) -> bool:
     run_id = task_instance.run_id
     message = GetTaskStates(dag_id=task_instance.dag_id, task_ids=held_back, run_ids=[run_id])
     answer = await _answer(supervisor, message, "whether the run has gone ahead")
-    found = {} if answer is None else answer.task_states.get(run_id, {})
+    by_run = getattr(answer, "task_states", None)
+    found = by_run.get(run_id) if isinstance(by_run, Mapping) else None
+    if not isinstance(found, Mapping):
+        return False
     states = [found.get(task_id) for task_id in held_back]
     return all(getattr(state, "value", state) in _GONE_AHEAD for state in states)
 

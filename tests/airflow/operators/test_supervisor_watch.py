@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.execution_time import task_runner
 
-from airflow_chronon.airflow.operators.supervisor_watch import ends_with_supervisor
+from airflow_chronon.airflow.operators.supervisor_watch import _is_closed, ends_with_supervisor
 from airflow_chronon.engine.command import Command, CommandRunner
 from airflow_chronon.errors import JobFailed
 
@@ -54,6 +54,17 @@ def test_work_that_has_a_supervisor_ends_by_itself(supervisor: socket.socket) ->
     assert stopped == []
     ours = task_runner.SUPERVISOR_COMMS.socket
     assert ours.recv(100) == b"an answer"  # left for whoever reads it
+
+
+@pytest.mark.parametrize("seconds", [None, 0.0, 0.05])
+def test_a_timeout_that_somebodys_code_gave_to_all_sockets_is_not_the_end_of_the_supervisor(
+    supervisor: socket.socket, seconds: float | None
+) -> None:
+    ours = task_runner.SUPERVISOR_COMMS.socket
+    ours.settimeout(seconds)
+    assert not _is_closed(ours)
+    supervisor.close()
+    assert _is_closed(ours)
 
 
 def test_without_a_supervisor_nothing_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
