@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-LONGEST = 2_000  #: characters of a part of a fault: whoever types a book gets no book back
+_LONGEST = 2_000  #: characters of a part of a fault: whoever types a book gets no book back
 _MOST = 20  #: faults that one file is reported with
 
 
@@ -49,9 +49,9 @@ class Fault:
 
 def _shortened(text: str) -> str:
     """The text, a long one without its middle: what is quoted stands there, and what is wrong with it around it."""
-    if len(text) <= LONGEST:
+    if len(text) <= _LONGEST:
         return text
-    half = LONGEST // 2
+    half = _LONGEST // 2
     return f"{text[:half]} … {len(text) - 2 * half:,} more characters … {text[-half:]}"
 
 

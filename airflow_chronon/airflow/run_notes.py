@@ -16,12 +16,11 @@ from airflow.utils.types import DagRunType
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.timetables.keyed import KeyedTimetable
+from airflow_chronon.core.bounds import MAX_NOTE
 from airflow_chronon.core.describe.format import request_note
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
-
-LONGEST = 1000  #: characters of a note
 
 
 @hookimpl
@@ -48,5 +47,5 @@ def _note(dag_run: DagRun, text: str) -> None:
         return
     dialect = session.get_bind().dialect.name
     insert = import_module(f"sqlalchemy.dialects.{dialect}").insert(DagRunNote.__table__)
-    row = insert.values(dag_run_id=dag_run.id, content=text[:LONGEST])
+    row = insert.values(dag_run_id=dag_run.id, content=text[:MAX_NOTE])
     session.execute(row.prefix_with("IGNORE") if dialect == "mysql" else row.on_conflict_do_nothing())

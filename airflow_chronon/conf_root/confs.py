@@ -12,14 +12,13 @@ from typing import Any
 from airflow_chronon.conf_root.budget import Budget, OverBudget
 from airflow_chronon.conf_root.files import FoundFile, Refusal, TeamFiles, files_by_team, no_folder
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
+from airflow_chronon.core.bounds import MAX_CONF_BYTES
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document, table_count
 from airflow_chronon.core.confs.plan import RejectedConf, unforeseen
 from airflow_chronon.core.confs.rights import namespace_faults, place_faults
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault, Rejected
-
-MAX_CONF_BYTES = 16 * 1024 * 1024  #: larger files are not confs; the largest real ones are below 1 MB
 
 OLDER_TREE = "production"  #: what the older dialect calls its compiled tree
 

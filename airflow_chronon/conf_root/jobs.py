@@ -10,6 +10,7 @@ from pathlib import Path
 from airflow_chronon.conf_root.budget import Budget, OverBudget
 from airflow_chronon.conf_root.files import Refusal, TeamFiles, files_by_team
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
+from airflow_chronon.core.bounds import MAX_JOB_BYTES
 from airflow_chronon.core.confs.plan import RejectedConf, unforeseen
 from airflow_chronon.core.jobs.document import Job, job_key, read_job
 from airflow_chronon.errors import Fault, Rejected
@@ -17,7 +18,6 @@ from airflow_chronon.storage.files import replace_file
 
 JOBS = "jobs"  #: the folder below the conf root
 SUFFIXES = (".yaml", ".yml")
-MAX_JOB_BYTES = 256 * 1024
 
 
 def read_jobs(root: Path, *, environ: Mapping[str, str], problems: list[Fault]) -> tuple[list[Job], list[RejectedConf]]:

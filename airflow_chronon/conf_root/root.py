@@ -18,6 +18,7 @@ from airflow_chronon.conf_root.settings import (
     parse_settings,
     settings_text,
 )
+from airflow_chronon.core.bounds import quoted
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.plan import RejectedConf, Verdict
 from airflow_chronon.core.confs.resolve import resolve
@@ -162,7 +163,7 @@ def read_conf_root(
         is_there = False
     except (OSError, ValueError) as error:  # no right to look, or no path at all
         problem = Fault(
-            "input", "", f"the conf root {str(root)[:200]!r} cannot be read: {error.args[-1]}", _CHECK_PLACE
+            "input", "", f"the conf root {quoted(str(root))} cannot be read: {error.args[-1]}", _CHECK_PLACE
         )
         return _unread(root, branch, (problem,), TreeState.UNREADABLE)
     if not is_there:

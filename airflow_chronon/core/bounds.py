@@ -23,6 +23,7 @@ MAX_POOL = 256  #: a pool or a queue
 MAX_INTEGER = 2**31 - 1
 MAX_WEIGHT = 1_000_000  #: of one task: Airflow adds up those of all tasks behind it, and the sum is an integer too
 MAX_RETRIES = 10_000  #: each time a task is cleared, Airflow adds them to the tries that it has had
+MAX_NOTE = 1_000  #: of a run
 
 # What keeps everything that is put together from a conf within those.
 MAX_LABEL = 100  #: a run id is a label with up to 33 further characters, a folder's name one with its column
@@ -38,12 +39,17 @@ MAX_OWN_SETTINGS = 64 * 1024  #: what a conf says of itself in ``customJson``: e
 MAX_TABLES = 1_000  #: that one conf reads, each of them a task
 MAX_DEPTH = 100
 MAX_VALUES = 500_000  #: of one conf
+MAX_YAML_VALUES = 100_000  #: of one YAML file, its aliases written out
+MAX_CONF_BYTES = 16 * 1024**2  #: the largest real ones are below 1 MB
+MAX_JOB_BYTES = 256 * 1024
+MAX_SETTINGS_BYTES = 1024**2  #: of ``chronon.yaml``
 # What the folder of one team may cost whoever reads the tree, so that the others get their turn.
 MAX_TEAM_FILES = 5_000
 MAX_TEAM_BYTES = 64 * 1024**2
 MAX_TEAM_TABLES = 20_000
 MAX_TEAM_SECONDS = 10  #: of work, not of waiting: a busy machine costs nobody a conf
 _INT64 = 2**63
+_QUOTED = 100  # characters of a value in a message: what is wrong with it stands behind it
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,7 @@ def name_problem(text: str, *, most: int = MAX_NAME) -> str | None:
     return None
 
 
-def quoted(text: str) -> str:
-    """A text as messages quote it: not much of it, and nothing that cannot be printed."""
-    return readable(repr(text if len(text) <= 60 else f"{text[:50]}…"))
+def quoted(value: object) -> str:
+    """A value as messages quote it: not much of it, and nothing that cannot be printed."""
+    shown = repr(value[: _QUOTED + 1] if isinstance(value, str) else value)
+    return readable(shown if len(shown) <= _QUOTED + 2 else f"{shown[:_QUOTED]}…")

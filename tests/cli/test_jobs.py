@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_chronon.conf_root.jobs import MAX_JOB_BYTES
 from airflow_chronon.conf_root.root import read_conf_root
+from airflow_chronon.core.bounds import MAX_JOB_BYTES
 from airflow_chronon.core.plan.facts import TreeState
 from tests.support.command_line import Command
 from tests.support.stub_server import StubServer, stub_server

@@ -14,8 +14,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from airflow_chronon.conf_root import settings
-from airflow_chronon.conf_root.confs import MAX_CONF_BYTES
 from airflow_chronon.conf_root.root import read_conf_root
+from airflow_chronon.core.bounds import MAX_CONF_BYTES
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.json import verdict_json

@@ -38,7 +38,6 @@ from airflow_chronon.core.waits.poll import Observation, missing_starts
 _LOG = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
-MOST_PARTITIONS = MOST_ASKED
 _CHARACTERS = 30_000  #: of run ids in one question: they are part of an address
 #: How many of the last runs that a schedule may have made are looked through for the newest that is there, step by step.
 _LAST_RUNS = (50, 1_000, 10_000)
@@ -71,7 +70,7 @@ class TableOutlook:
             return
         self._new = await asyncio.to_thread(_starts, waits)
         in_question = self._missing | (self._new - self._needed)  # the others were there in the poll before
-        self._asked, self._read = frozenset(sorted(in_question, reverse=True)[:MOST_PARTITIONS]), None
+        self._asked, self._read = frozenset(sorted(in_question, reverse=True)[:MOST_ASKED]), None
         if self._asked:
             self._read = await self._answered(self._histories.read(self._asked, now=now))
 
@@ -155,7 +154,7 @@ class WriterHistories:
             return history
         runs, _ = await asyncio.to_thread(runs_to_ask, writer, frozenset(gone), history.newest_end)
         landed = [run for run_id, run in runs.items() if history.ends.get(run_id) is RunEnd.LANDED]
-        former = await asyncio.to_thread(former_run_ids, writer, landed, most=MOST_PARTITIONS)
+        former = await asyncio.to_thread(former_run_ids, writer, landed, most=MOST_ASKED)
         ends = await self._ends(writer.dag_id, list(former))
         return replace(history, former={**history.former, **{former[run_id]: end for run_id, end in ends.items()}})
 
@@ -185,7 +184,7 @@ class WriterHistories:
         runs, is_outside = await asyncio.to_thread(runs_to_ask, writer, starts, newest)
         ends = await self._ends(writer.dag_id, list(runs))
         missing = [run for run_id, run in runs.items() if run_id not in ends]
-        absent = await asyncio.to_thread(former_run_ids, writer, missing, most=MOST_PARTITIONS)
+        absent = await asyncio.to_thread(former_run_ids, writer, missing, most=MOST_ASKED)
         former = {absent[run_id]: end for run_id, end in (await self._ends(writer.dag_id, list(absent))).items()}
         in_doubt = is_outside or any(ends.get(run_id, RunEnd.SKIPPED) is RunEnd.SKIPPED for run_id in runs)
         return WriterHistory(newest, ends, former, is_replaying=in_doubt and await self._is_replaying(writer, newest))

@@ -18,6 +18,8 @@ DAY = 24 * HOUR
 
 #: The instants that people may name: the years 1970 to 2199.
 SCHEDULABLE = range(7_258_118_400)
+#: Seconds of the longest window, offset and lookback: whatever is worked out from them lies within the years of the calendar.
+LONGEST_WINDOW = 500 * 366 * DAY
 
 
 def to_datetime(instant: Instant) -> datetime:

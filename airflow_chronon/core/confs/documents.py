@@ -26,7 +26,7 @@ from airflow_chronon.core.bounds import (
     quoted,
     unstorable,
 )
-from airflow_chronon.core.calendar.instants import DAY, HOUR, MINUTE
+from airflow_chronon.core.calendar.instants import DAY, HOUR, LONGEST_WINDOW, MINUTE
 from airflow_chronon.errors import Fault, Rejected
 
 
@@ -55,7 +55,6 @@ class TimeUnit(IntEnum):
     MINUTES = 2
 
 
-_LONGEST = 500 * 366 * DAY  #: keeps every instant that is worked out from windows within the years of the calendar
 _SECONDS = {TimeUnit.HOURS: HOUR, TimeUnit.DAYS: DAY, TimeUnit.MINUTES: MINUTE}
 
 
@@ -64,7 +63,7 @@ class Window(_Document):
     time_unit: TimeUnit
 
     def model_post_init(self, _context: Any) -> None:
-        if abs(self.seconds) > _LONGEST:
+        if abs(self.seconds) > LONGEST_WINDOW:
             raise ValueError(f"a window of {self.length} {self.time_unit.name.lower()} is longer than 500 years")
 
     @property
@@ -332,12 +331,13 @@ def _shape_fault(conf_type: ConfType, detail: Any) -> Fault:
         return Fault("input", where, f"the {kind} lacks this field", "compile it again with zipline compile")
     if detail["type"] == _BOUND:
         return Fault("S1", where, detail["ctx"]["problem"], "shorten it, or remove the character")
+    shown = "null" if detail["input"] is None else quoted(detail["input"])
     if detail["type"] == "value_error":
         problem = str(detail["msg"]).removeprefix("Value error, ")
     elif belongs := _BELONGS.get(detail["type"]):
-        problem = f"{belongs.format(**detail.get('ctx', {}))} belongs here, not {_shown(detail['input'])}"
+        problem = f"{belongs.format(**detail.get('ctx', {}))} belongs here, not {shown}"
     else:
-        problem = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, got {_shown(detail['input'])}"
+        problem = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, got {shown}"
     remedy = "is this file output of zipline compile?" if not where else "compile it again with zipline compile"
     return Fault("input", where, problem, remedy)
 
@@ -356,8 +356,3 @@ _BELONGS = {
     "bool_parsing": "0 or 1",
     "enum": "one of {expected}",
 }
-
-
-def _shown(value: object) -> str:
-    text = repr(value) if value is not None else "null"
-    return text if len(text) <= 80 else f"{text[:70]}…"

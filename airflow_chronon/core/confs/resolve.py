@@ -323,7 +323,7 @@ def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:
     except (ValueError, RecursionError) as error:
         if "airflow" in (conf.meta.custom_json or "") and conf.key.conf_type is not ConfType.STAGING_QUERY:
             problem = f"it is not JSON, so the settings in it are not known: {error}"
-            faults.append(Fault("settings", "metaData.customJson", problem[:300], "compile it again"))
+            faults.append(Fault("settings", "metaData.customJson", problem, "compile it again"))
         return None  # a staging query's reader says so; without settings nobody else reads it
     except Rejected as error:
         faults += [fault.under("metaData.customJson.airflow") for fault in error.faults]

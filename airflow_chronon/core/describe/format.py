@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_chronon.core.calendar.instants import Instant, iso
+from airflow_chronon.core.partitions.labels import span
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
@@ -60,13 +61,6 @@ def format_wait(wait: Wait) -> str:
 def counted(number: int, noun: str) -> str:
     """A number and its noun: ``1 run``, ``2 runs``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def span(labels: Sequence[str]) -> str:
-    """A few labels, or the first, the last and how many."""
-    if len(labels) <= 2:
-        return ", ".join(labels)
-    return f"{labels[0]} … {labels[-1]} ({len(labels)})"
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,18 +7,20 @@ A label is the start of a partition, written in the table's format. :class:`Part
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from functools import lru_cache
-from typing import NewType
+from typing import NewType, TypeVar
 from urllib.parse import quote, unquote
 
-from airflow_chronon.core.bounds import MAX_LABEL
+from airflow_chronon.core.bounds import MAX_LABEL, quoted
 from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant, from_datetime, iso, to_datetime
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.errors import ChrononError, Fault
 
 #: A label that was written by, or checked against, a table's own spec.
+_T = TypeVar("_T")
 PartitionKey = NewType("PartitionKey", str)
 
 #: What a partition column may be called: it stands before the ``=`` of a folder's name.
@@ -113,7 +115,7 @@ class PartitionFormat:
             problem = "it holds a character that cannot be printed"
         else:
             return
-        fault = Fault("S1", "partitionFormat", f"format {self.pattern[:60]!r}: {problem}", "use a plain, short format")
+        fault = Fault("S1", "partitionFormat", f"format {quoted(self.pattern)}: {problem}", "use a plain, short format")
         raise IllegalFormat(fault)
 
     def _runs_together(self, one: str, other: str) -> IllegalFormat:
@@ -262,10 +264,7 @@ class PartitionSpec:
 
     def span(self, start: Instant, end: Instant) -> str:
         """The same in words: a few labels, or the first, the last and how many."""
-        starts = self.grid.starts(start, end)
-        if len(starts) <= 2:
-            return ", ".join(map(self.label, starts))
-        return f"{self.label(starts[0])} … {self.label(starts[-1])} ({len(starts)})"
+        return span(self.grid.starts(start, end), write=self.label)
 
     def start_of(self, label: str) -> Instant:
         """The start of the partition with this label. Raises :class:`IllegalLabel`."""
@@ -286,3 +285,10 @@ class PartitionSpec:
                 f"the nearest labels are {nearest}",
             )
         )
+
+
+def span(items: Sequence[_T], *, write: Callable[[_T], str] = str) -> str:
+    """A few labels in words, or the first, the last and how many; ``write`` makes the label of an item."""
+    if len(items) <= 2:
+        return ", ".join(map(write, items))
+    return f"{write(items[0])} … {write(items[-1])} ({len(items)})"

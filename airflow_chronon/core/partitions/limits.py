@@ -11,9 +11,8 @@ from airflow_chronon.errors import ChrononError, Fault
 MOST = 500_000  #: rows that one command prints of one conf; a year of minutes has a few more
 MOST_OF_A_RUN = 50_000  #: partitions of one manual run, and runs of one replay; a month of minutes has 43,200
 MOST_LABELS = 600_000  #: labels of one table that one run waits for: those of a yearly run that reads minutes
-MOST_ASKED = (
-    10_000  #: partitions of one table, the newest, whose runs are asked about in a poll; older ones count as to come
-)
+#: Partitions of one table, the newest, whose runs are asked about in a poll; older ones count as to come.
+MOST_ASKED = 10_000
 _T = TypeVar("_T")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from airflow_chronon.core.confs.plan import Plan
-from airflow_chronon.core.describe.format import span
+from airflow_chronon.core.partitions.labels import span
 from airflow_chronon.core.plan.facts import TreeFacts
 from airflow_chronon.core.records.grid_contract import contract_fault
 from airflow_chronon.core.records.manifest import manifest_of

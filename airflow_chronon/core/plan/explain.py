@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from typing import Any
 
-from airflow_chronon.core.describe.format import counted, span
+from airflow_chronon.core.describe.format import counted
+from airflow_chronon.core.partitions.labels import span
 from airflow_chronon.core.plan.actions import (
     Action,
     Archive,

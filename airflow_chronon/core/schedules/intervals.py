@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_chronon.core.calendar.changed import changed_cron
 from airflow_chronon.core.calendar.cron import NEVER, Cron
-from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, iso, parse_instant
+from airflow_chronon.core.calendar.instants import DAY, LONGEST_WINDOW, Instant, TimeWindow, iso, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.partitions.limits import limited
 from airflow_chronon.core.partitions.parse import IllegalPartition
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing import Self  # typing has it from Python 3.11
 
 _DAY_TEXT = re.compile(r"\d{4}-\d\d-\d\d")
-LONGEST = 500 * 366 * DAY  #: the longest offset and lookback, in seconds: keeps every window within the calendar
 
 
 class IllegalJobSchedule(ChrononError):
@@ -293,13 +292,13 @@ def _illegal_range(field: str, problem: str, remedy: str) -> IllegalPartition:
 def schedule_faults(offset: int, lookback: int | None) -> list[Fault]:
     """What H2 and H3 have against an offset and a lookback, in seconds; the field is the key of the job file."""
     faults = []
-    if not 0 <= offset <= LONGEST:
-        problem = f"an offset of {offset} seconds is not within 0 to {LONGEST}"
+    if not 0 <= offset <= LONGEST_WINDOW:
+        problem = f"an offset of {offset} seconds is not within 0 to {LONGEST_WINDOW}"
         faults.append(
             Fault("H2", "start_time_offset_seconds", problem, "write how far the window lies back, as seconds")
         )
-    if lookback is not None and not 0 < lookback <= LONGEST:
-        problem = f"a lookback of {lookback} seconds is not within 1 to {LONGEST}"
+    if lookback is not None and not 0 < lookback <= LONGEST_WINDOW:
+        problem = f"a lookback of {lookback} seconds is not within 1 to {LONGEST_WINDOW}"
         faults.append(
             Fault("H3", "lookback_seconds", problem, "write how far the window reaches back, or leave it out")
         )

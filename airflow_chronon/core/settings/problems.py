@@ -9,11 +9,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from airflow_chronon.core.bounds import KeyPath, path_text
+from airflow_chronon.core.bounds import KeyPath, path_text, quoted
 from airflow_chronon.core.settings.values import SENTENCE, VALUE
 from airflow_chronon.errors import Fault
 
-_LONGEST = 200
 _SECRET = {"env", "storage_options"}  #: passwords stand there, and messages end up in logs
 
 
@@ -55,10 +54,9 @@ def _problem(model: type[BaseModel], detail: Any, written: object, beside: Colle
     path: KeyPath = tuple(part for part in detail["loc"] if part != "[key]")  # how pydantic names a bad key itself
     kind = detail["type"]
     is_secret = not _SECRET.isdisjoint(path)
-    shown = "this value" if is_secret else repr(_at(written, path))
+    shown = "this value" if is_secret else quoted(_at(written, path))
     if kind == SENTENCE:
-        quoted = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"  # what is wrong with it follows
-        return Problem(path, detail["ctx"]["message"].replace(VALUE, quoted), detail["ctx"]["remedy"])
+        return Problem(path, detail["ctx"]["message"].replace(VALUE, shown), detail["ctx"]["remedy"])
     if kind == "extra_forbidden":
         allowed = sorted({*_model_at(model, path[:-1]).model_fields, *(beside if len(path) == 1 else ())})
         message, remedy = f"unknown key {path[-1]!r}", f"allowed are {', '.join(allowed)}"
@@ -69,7 +67,7 @@ def _problem(model: type[BaseModel], detail: Any, written: object, beside: Colle
         return Problem(path, f"the key {path[-1]!r} is not text", "write a key by its name")
     if detail["input"] is None:
         shown = "an empty value"
-    return Problem(path, f"{shown[:_LONGEST]} is not allowed", _remedy(detail))
+    return Problem(path, f"{shown} is not allowed", _remedy(detail))
 
 
 def _at(written: Any, path: KeyPath) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from airflow_chronon.core.bounds import KeyPath, path_text, unstorable
+from airflow_chronon.core.bounds import MAX_YAML_VALUES, KeyPath, path_text, unstorable
 from airflow_chronon.core.settings.backends import file_problems
 from airflow_chronon.core.settings.environment import WINDOW_VARIABLES, is_airflows_own
 from airflow_chronon.core.settings.model import ConfSettings, Settings
@@ -29,7 +29,6 @@ _TYPED = {
     *("pause", "unscheduled", "on_retire", "lookback", "covers", "poll_seconds", "timeout", "on_timeout", "on_never"),
 }
 _SEEN_PATHS, _TYPED_PATHS = {(key,) for key in _SEEN}, {(key,) for key in _TYPED}
-_MOST_VALUES = 100_000
 _BRANCHES = ("branch", "default_branch")
 _BRANCH_LINE = re.compile(r"""^(?P<key>branch|default_branch)[ \t]*:[ \t]*["']?(?P<value>[^"'#\n]+)""", re.M)
 
@@ -101,7 +100,7 @@ def read_strictly(text: str, *, file: str, environ: Mapping[str, str]) -> Strict
         if node is not None:
             lines.update(_lines(node, (), faults))
         raw = None if node is None else loader.construct_document(node)
-        bad = unstorable(raw, most=_MOST_VALUES)
+        bad = unstorable(raw, most=MAX_YAML_VALUES)
         if bad is not None:
             raise Rejected([Fault("settings", _where(bad.path, lines), bad.problem, bad.remedy)], conf=file)
         values = _expand(raw, environ, (), lines, faults)
@@ -127,8 +126,8 @@ def _composed(loader: _PlainYaml, file: str) -> yaml.Node | None:
     node: yaml.Node | None = loader.get_single_node()
     if node is None:
         return None
-    if _size(node, {}) > _MOST_VALUES:
-        problem = f"it holds more than {_MOST_VALUES} values, its aliases written out"
+    if _size(node, {}) > MAX_YAML_VALUES:
+        problem = f"it holds more than {MAX_YAML_VALUES} values, its aliases written out"
         raise Rejected([Fault("settings", "", problem, "write less")], conf=file)
     _refuse_tags(node, file)
     return node

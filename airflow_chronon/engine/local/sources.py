@@ -14,8 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from airflow_chronon.core.calendar.instants import Instant
-from airflow_chronon.core.describe.format import span
-from airflow_chronon.core.partitions.labels import IllegalLabel
+from airflow_chronon.core.partitions.labels import IllegalLabel, span
 from airflow_chronon.core.waits.dependencies import TableDependency
 from airflow_chronon.engine.local.computation import Session, refused
 from airflow_chronon.engine.local.features.columns import TIME, VALID_FROM, VALID_TO

@@ -205,7 +205,7 @@ class TestPolls:
     def test_what_is_beyond_the_most_that_are_asked_about_is_not_given_up(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(writers, "MOST_PARTITIONS", 3)
+        monkeypatch.setattr(writers, "MOST_ASKED", 3)
         supervisor = FakeSupervisor([scheduled(0, None, "running"), *map(scheduled, range(6, 10))])
         found = self.polls(supervisor, range(10), [], [])
         assert sorted(found) == [hour(7), hour(8), hour(9)]

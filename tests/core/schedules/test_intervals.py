@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant, iso
+from airflow_chronon.core.calendar.instants import DAY, HOUR, LONGEST_WINDOW, Instant, iso
 from airflow_chronon.core.schedules.base import CatchUp
-from airflow_chronon.core.schedules.intervals import LONGEST, IllegalJobSchedule, IntervalSchedule, NoSuchInterval
+from airflow_chronon.core.schedules.intervals import IllegalJobSchedule, IntervalSchedule, NoSuchInterval
 from airflow_chronon.core.schedules.request import IllegalWindow, asked_window
 from airflow_chronon.errors import ChrononError
 from tests.support.both_schedules import INSTANTS, job_schedules, policies
@@ -176,7 +176,7 @@ class TestRefusals:
         ("of", "rule", "said"),
         [
             pytest.param({"offset": -1}, "H2", "-1 seconds", id="a negative offset"),
-            pytest.param({"offset": LONGEST + 1}, "H2", str(LONGEST), id="an offset before the calendar"),
+            pytest.param({"offset": LONGEST_WINDOW + 1}, "H2", str(LONGEST_WINDOW), id="an offset before the calendar"),
             pytest.param({"lookback": 0}, "H3", "0 seconds", id="a lookback of nothing"),
             pytest.param({"lookback": -3600}, "H3", "-3600 seconds", id="a negative lookback"),
             pytest.param({"offset": 1, "lookback": 1}, "H3", "not both", id="moved and widened"),
