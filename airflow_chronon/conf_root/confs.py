@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from airflow_chronon.conf_root.budget import Budget, OverBudget
-from airflow_chronon.conf_root.files import FoundFile, Refusal, TeamFiles, files_by_team, no_folder
+from airflow_chronon.conf_root.files import FoundFile, files_by_team, no_folder
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
+from airflow_chronon.conf_root.teams import TeamReader
 from airflow_chronon.core.bounds import MAX_CONF_BYTES
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.documents import ConfType, read_document, table_count
-from airflow_chronon.core.confs.plan import RejectedConf, unforeseen
+from airflow_chronon.core.confs.naming import refuse_name, refuse_namespace
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.confs.rights import namespace_faults, place_faults
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault, Rejected
 
 OLDER_TREE = "production"  #: what the older dialect calls its compiled tree
 
-_NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*", re.A)  #: the address of an asset takes no other letters
 _FOLDERS = {
     "group_bys": ConfType.GROUP_BY,
     "joins": ConfType.JOIN,
@@ -45,8 +44,9 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
     confs: list[Conf] = []
     unreadable: list[RejectedConf] = []
     for folder, conf_type in _FOLDERS.items():
+        reader = _reader(conf_type, settings)
         for team in files_by_team(root, tree / folder, problems, home=tree):
-            read, bad = _read_team(team, conf_type, settings)
+            read, bad = reader.read_team(team)
             confs += read
             unreadable += bad
     if tree.name == OLDER_TREE and not any("executionInfo" in conf.raw["metaData"] for conf in confs):
@@ -56,28 +56,14 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
     return single, [*unreadable, *doubled]
 
 
-def _read_team(team: TeamFiles, conf_type: ConfType, settings: Settings) -> tuple[list[Conf], list[RejectedConf]]:
-    """The confs in the folder of one team: none of them where they cost more than a team has (S2)."""
-
-    def refused(refusal: Refusal) -> RejectedConf:
-        return RejectedConf(f"{conf_type.value}/{refusal.name}", refusal.file, (refusal.fault,))
-
-    confs, bad, budget = [], [refused(each) for each in team.refused], Budget()
-    try:
-        for found in team.files:
-            budget.spend_file(found.path, limit=MAX_CONF_BYTES)
-            try:
-                conf = _read_conf(found, conf_type, settings)
-            except Exception as error:  # whatever it is, it is about this file alone (S1)
-                name = ".".join(found.place)  # the name that the compiler gave it
-                faults = error.faults if isinstance(error, Rejected) else (unforeseen(error),)
-                bad.append(RejectedConf(f"{conf_type.value}/{name}", found.file, faults))
-                continue
-            budget.spend_tables(table_count(conf.document))
-            confs.append(conf)
-    except OverBudget as error:
-        return [], [refused(team.refused_as_a_whole(error.fault))]
-    return confs, bad
+def _reader(conf_type: ConfType, settings: Settings) -> TeamReader[Conf]:
+    return TeamReader(
+        conf_type.value,
+        limit=MAX_CONF_BYTES,
+        read=lambda found: _read_conf(found, conf_type, settings),
+        key_of=lambda found: f"{conf_type.value}/{'.'.join(found.place)}",  # the name that the compiler gave it
+        tables=lambda conf: table_count(conf.document),
+    )
 
 
 def older_dialect(tree: Path, root: Path) -> Fault:
@@ -97,29 +83,14 @@ def _compiled_tree(root: Path, environment: Environment) -> Path | None:
 
 def _read_conf(found: FoundFile, conf_type: ConfType, settings: Settings) -> Conf:
     raw, place = _read_json(found.path), found.place
-    _refuse_name(raw)
+    refuse_name(raw)
     document = read_document(conf_type, raw)
-    name = document.meta_data.name
-    namespace = document.meta_data.output_namespace
-    if _NAMESPACE.fullmatch(namespace) is None:
-        remedy = "use letters, digits, underscores and dashes, with single dots between"
-        raise Rejected([Fault("input", "metaData.outputNamespace", f"{namespace!r} cannot be a namespace", remedy)])
     meta = document.meta_data
-    faults = [*place_faults(meta, place), *namespace_faults(namespace, team=place[0], teams=settings.teams)]
+    refuse_namespace(meta.output_namespace)
+    faults = [*place_faults(meta, place), *namespace_faults(meta.output_namespace, team=place[0], teams=settings.teams)]
     if faults:
         raise Rejected(faults)
-    return Conf(ConfKey(conf_type, name), document, raw, found.file)
-
-
-def _refuse_name(raw: Any) -> None:
-    """A name becomes part of paths and ids; what is no text is for the reader of the document to say."""
-    meta = raw.get("metaData") if isinstance(raw, dict) else None
-    name = meta.get("name") if isinstance(meta, dict) else None
-    if not isinstance(name, str):
-        return
-    if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
-        remedy = "rename it: a name is Python names with dots between them"
-        raise Rejected([Fault("input", "metaData.name", f"{name!r} cannot be a conf's name", remedy)])
+    return Conf(ConfKey(conf_type, meta.name), document, raw, found.file)
 
 
 def _read_json(path: Path) -> Any:

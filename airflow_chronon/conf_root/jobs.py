@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from airflow_chronon.conf_root.budget import Budget, OverBudget
-from airflow_chronon.conf_root.files import Refusal, TeamFiles, files_by_team
+from airflow_chronon.conf_root.files import FoundFile, files_by_team
 from airflow_chronon.conf_root.settings import cannot_read, read_bytes
+from airflow_chronon.conf_root.teams import TeamReader
 from airflow_chronon.core.bounds import MAX_JOB_BYTES
-from airflow_chronon.core.confs.plan import RejectedConf, unforeseen
+from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.jobs.document import Job, job_key, read_job
 from airflow_chronon.errors import Fault, Rejected
 from airflow_chronon.storage.files import replace_file
@@ -27,37 +27,26 @@ def read_jobs(root: Path, *, environ: Mapping[str, str], problems: list[Fault]) 
     """
     jobs: list[Job] = []
     unreadable: list[RejectedConf] = []
+    reader = TeamReader(
+        "job",
+        limit=MAX_JOB_BYTES,
+        read=lambda found: _read_placed(found, environ),
+        key_of=lambda found: job_key(".".join(found.place[:-1]), found.path.stem),
+        takes=_is_job,
+    )
     for team in files_by_team(root, root / JOBS, problems, home=root / JOBS):
-        read, bad = _read_team(team, environ)
+        read, bad = reader.read_team(team)
         jobs += read
         unreadable += bad
     return jobs, unreadable
 
 
-def _read_team(team: TeamFiles, environ: Mapping[str, str]) -> tuple[list[Job], list[RejectedConf]]:
-    """The jobs in the folder of one team: none of them where they cost more than a team has (S2)."""
-
-    def refused(refusal: Refusal) -> RejectedConf:
-        return RejectedConf(f"job/{refusal.name}", refusal.file, (refusal.fault,))
-
-    jobs, bad, budget = [], [refused(each) for each in team.refused if _is_job(each.file)], Budget()
-    try:
-        for path, inside, shown in team.files:
-            if not _is_job(shown):
-                continue
-            budget.spend_file(path, limit=MAX_JOB_BYTES)
-            key = job_key(".".join(inside[:-1]), path.stem)
-            try:
-                if len(inside) != 2:
-                    problem, remedy = f"{shown} is not a place for a job", f"move it to {JOBS}/<team>/{path.name}"
-                    raise Rejected([Fault("input", "", problem, remedy)], conf=key)
-                jobs.append(read_job_file(path, shown=shown, environ=environ))
-            except Exception as error:  # whatever it is, it is about this file alone (S1)
-                faults = error.faults if isinstance(error, Rejected) else (unforeseen(error),)
-                bad.append(RejectedConf(key, shown, faults))
-    except OverBudget as error:
-        return [], [refused(team.refused_as_a_whole(error.fault))]
-    return jobs, bad
+def _read_placed(found: FoundFile, environ: Mapping[str, str]) -> Job:
+    """Read a job file that is where job files are. Raises ``Rejected`` for one elsewhere."""
+    if len(found.place) != 2:
+        problem, remedy = f"{found.file} is not a place for a job", f"move it to {JOBS}/<team>/{found.path.name}"
+        raise Rejected([Fault("input", "", problem, remedy)])
+    return read_job_file(found.path, shown=found.file, environ=environ)
 
 
 def _is_job(file: str) -> bool:

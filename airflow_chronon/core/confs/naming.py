@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 
-from airflow_chronon.core.bounds import MAX_ID, MAX_TAG
+from airflow_chronon.core.bounds import MAX_ID, MAX_TAG, quoted
 from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.errors import Fault, Rejected
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_NAMESPACE = re.compile(r"[\w-]+(\.[\w-]+)*", re.A)  # the address of an asset takes no other letters
 
 
 def dag_id(key: ConfKey, *, name: str, version: str | None, branch: str, default_branch: str) -> str:
@@ -68,3 +70,26 @@ def job_tags(*, team: str, version: str, branch: str, is_scheduled: bool) -> tup
 
 def _in_order(found: set[str]) -> tuple[str, ...]:
     return tuple(sorted(tag[:MAX_TAG] for tag in found))
+
+
+def refuse_name(raw: object) -> None:
+    """Raise ``Rejected`` for the name in a compiled conf that cannot be one: it becomes part of paths and ids.
+
+    What is no text is for the reader of the document to say.
+    """
+    meta = raw.get("metaData") if isinstance(raw, dict) else None
+    name = meta.get("name") if isinstance(meta, dict) else None
+    if not isinstance(name, str):
+        return
+    if not name or name.startswith(".") or ".." in name or "/" in name or "\\" in name or not name.isprintable():
+        remedy = "rename it: a name is Python names with dots between them"
+        raise Rejected([Fault("input", "metaData.name", f"{quoted(name)} cannot be a conf's name", remedy)])
+
+
+def refuse_namespace(namespace: str) -> None:
+    """The same for an output namespace, which is part of the address of an asset."""
+    if _NAMESPACE.fullmatch(namespace) is None:
+        remedy = "use letters, digits, underscores and dashes, with single dots between"
+        raise Rejected(
+            [Fault("input", "metaData.outputNamespace", f"{quoted(namespace)} cannot be a namespace", remedy)]
+        )

@@ -177,9 +177,16 @@ class RejectedConf:
         raise Rejected(self.faults, conf=named or self.key)
 
 
-def unforeseen(error: Exception) -> Fault:
-    """The fault of a conf that nobody foresaw."""
-    return Fault("input", "", f"it cannot be judged: {type(error).__name__}: {error}", "report this with the conf")
+def faults_of(error: Exception, *, otherwise: str = "it cannot be judged") -> tuple[Fault, ...]:
+    """The faults of a conf over which an error was raised: what nobody foresaw in one must not cost the others (S1).
+
+    ``otherwise`` is said of an error that was not meant for users.
+    """
+    if isinstance(error, Rejected):
+        return error.faults
+    if isinstance(error, ChrononError):
+        return (error.fault,)
+    return (Fault("input", "", f"{otherwise}: {type(error).__name__}: {error}", "report this with the conf"),)
 
 
 @dataclass(frozen=True)

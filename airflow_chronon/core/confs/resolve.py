@@ -22,7 +22,7 @@ from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.inputs import left_without_inputs
 from airflow_chronon.core.confs.naming import dag_id, tags
-from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf, unforeseen
+from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf, faults_of
 from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.rights import own_word_faults
 from airflow_chronon.core.confs.sources import modes_with_dependencies
@@ -172,10 +172,8 @@ def resolve(
             continue
         try:
             verdicts[str(key)] = _plan(draft, tree, settings, branch)
-        except Rejected as error:
-            verdicts[str(key)] = RejectedConf(str(key), conf.file, error.faults)
-        except Exception as error:  # what nobody foresaw in one conf must not cost the others
-            verdicts[str(key)] = RejectedConf(str(key), conf.file, (unforeseen(error),))
+        except Exception as error:
+            verdicts[str(key)] = RejectedConf(str(key), conf.file, faults_of(error))
     verdicts = _without_shared_ids(verdicts)
     return verdicts if wanted is not None else _with_writers(verdicts, tree, settings, branch, elsewhere)
 
@@ -198,16 +196,16 @@ def _with_writers(
             found = replace(plan, writers=writers)
             try:
                 verdicts[key] = replace(found, warnings=(*found.warnings, *left_without_inputs(found)))
-            except Exception as error:  # as in resolve()
-                verdicts[key] = RejectedConf(key, plan.file, (unforeseen(error),))
+            except Exception as error:
+                verdicts[key] = RejectedConf(key, plan.file, faults_of(error))
     return verdicts
 
 
 def _guarded_draft(conf: Conf, tree: ConfTree) -> _Draft:
     try:
         return _draft(conf, tree)
-    except Exception as error:  # as in resolve()
-        return _Draft(conf, Resolver(conf, tree), {}, {}, [unforeseen(error)])
+    except Exception as error:
+        return _Draft(conf, Resolver(conf, tree), {}, {}, [*faults_of(error)])
 
 
 def _draft(conf: Conf, tree: ConfTree) -> _Draft:

@@ -11,7 +11,7 @@ from airflow_chronon.core.calendar.cron import NEVER, Cron
 from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
 from airflow_chronon.core.calendar.quartz import read_cron
 from airflow_chronon.core.confs.naming import job_dag_id, job_tags
-from airflow_chronon.core.confs.plan import Plan, RejectedConf, unforeseen
+from airflow_chronon.core.confs.plan import Plan, RejectedConf, faults_of
 from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import IntervalSchedule, schedule_faults
@@ -107,10 +107,8 @@ def _shared(job: Job, dag_id: str, others: list[Job]) -> RejectedConf:
 def _judge(job: Job, settings: Settings, branch: str) -> JobPlan | RejectedConf:
     try:
         return _plan(job, settings, branch)
-    except Rejected as error:
-        return RejectedConf(job.key, job.file, error.faults)
-    except Exception as error:  # what nobody foresaw in one job must not cost the others
-        return RejectedConf(job.key, job.file, (unforeseen(error),))
+    except Exception as error:
+        return RejectedConf(job.key, job.file, faults_of(error))
 
 
 def _plan(job: Job, settings: Settings, branch: str) -> JobPlan:
