@@ -15,17 +15,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airflow_chronon.conf_root.root import ConfRoot
-from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, good_plans
+from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, faults_of, good_plans
 from airflow_chronon.core.describe.description import Neighbours, table_facts
 from airflow_chronon.core.describe.page import off_page, plan_page
 from airflow_chronon.core.records.history import is_active, seen_plan
 from airflow_chronon.core.records.manifest import plan_of_manifest
 from airflow_chronon.deployment import Deployment
-from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.state.folder import Records
 from airflow_chronon.state.orphaned_files import conf_file, forget_files
 
@@ -65,7 +66,7 @@ def build_dags(
     # a task needs no page; the page changes nothing that runs
     picked = _Picked(wanted, team, match, pages=wanted is None)
     verdicts = root.judge(wanted=wanted)
-    dags = {dag.dag_id: dag for dag in _all_dags(found, root, verdicts, picked, bad=[])}
+    dags = {dag.dag_id: dag for dag in _Loading(found, root, verdicts, picked, []).all_dags()}
     if (
         wanted is None
         and not dags
@@ -83,7 +84,7 @@ def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None
     found, root = _read(near, conf_root)
     verdicts = root.judge()
     unbuilt: list[RejectedConf] = []
-    list(_all_dags(found, root, verdicts, _Picked(pages=False), bad=unbuilt))  # only for what cannot be built
+    list(_Loading(found, root, verdicts, _Picked(pages=False), unbuilt).all_dags())  # only for what cannot be built
     lines = [str(problem) for problem in root.problems]
     for each in (*verdicts.values(), *dict.fromkeys(unbuilt)):
         lines += [f"{each.key} ({each.file}): {fault}" for fault in each.faults]
@@ -112,96 +113,110 @@ class _Picked:
         return (self.team is None or team == self.team) and (self.match is None or fnmatchcase(key, self.match))
 
 
-def _all_dags(
-    found: Deployment, root: ConfRoot, verdicts: Mapping[str, Verdict], picked: _Picked, *, bad: list[RejectedConf]
-) -> Iterator[DAG]:
-    """The DAGs of what is gone, then of all good confs and jobs, each under its own guard.
+@dataclass(frozen=True)
+class _Loading:
+    """One parse of a loader file: what was found, and which of it is asked for."""
 
-    What stands against building one is put to ``bad``.
-    """
-    plans = good_plans(verdicts)
-    neighbours = Neighbours.of(plans) if picked.pages else None
-    yield from _kept(found, root, verdicts, neighbours, frozenset(plan.dag_id for plan in plans), picked, bad)
-    yield from _built(found, root, plans, neighbours, picked, bad)
+    found: Deployment
+    root: ConfRoot
+    verdicts: Mapping[str, Verdict]
+    picked: _Picked
+    bad: list[RejectedConf]  #: what stands against building a DAG is put there
 
+    @cached_property
+    def plans(self) -> list[Plan]:
+        return good_plans(self.verdicts)
 
-def _built(
-    found: Deployment,
-    root: ConfRoot,
-    plans: list[Plan],
-    neighbours: Neighbours | None,
-    picked: _Picked,
-    bad: list[RejectedConf],
-) -> Iterator[DAG]:
-    """The DAGs of the good confs and jobs; a job's schedule is as its record knows it (H14)."""
-    from airflow_chronon.airflow.assets import TableAssets
-    from airflow_chronon.airflow.dags.plans import build_dag
+    @cached_property
+    def neighbours(self) -> Neighbours | None:
+        return Neighbours.of(self.plans) if self.picked.pages else None
 
-    assets = TableAssets(root.namespace_prefix, None if neighbours is None else neighbours.tables)
-    chosen = [plan for plan in plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
-    records, waiting = Records(), [plan.dag_id for plan in chosen if plan.starts_when_seen]
-    if waiting:
+    def all_dags(self) -> Iterator[DAG]:
+        """The DAGs of what is gone, then of all good confs and jobs, each under its own guard."""
+        yield from self._kept()
+        yield from self._built()
+
+    def _built(self) -> Iterator[DAG]:
+        """The DAGs of the good confs and jobs; a job's schedule is as its record knows it (H14)."""
+        from airflow_chronon.airflow.assets import TableAssets
+        from airflow_chronon.airflow.dags.plans import build_dag
+
+        found, root, picked, neighbours = self.found, self.root, self.picked, self.neighbours
+        assets = TableAssets(root.namespace_prefix, None if neighbours is None else neighbours.tables)
+        chosen = [plan for plan in self.plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
+        records, waiting = Records(), [plan.dag_id for plan in chosen if plan.starts_when_seen]
+        if waiting:
+            try:
+                records = found.open_state(root).read_records(waiting)
+            except ChrononError as error:
+                self._no_state(error)
+                # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
+        self._damaged(records)
+        for plan in chosen:
+            if plan.is_left_out:
+                continue
+            try:
+                record, page = records.found.get(plan.dag_id), ""
+                if picked.pages:
+                    is_seen = is_active(plan, record)
+                    page = plan_page(plan, neighbours=neighbours, is_active=is_seen, held_on=root.held_on)
+                path = str(root.path / plan.file)
+                yield build_dag(seen_plan(plan, record), path=path, doc=page, assets=assets)
+            except Exception as error:
+                self._not_built(error, key=plan.key, file=plan.file)
+
+    def _kept(self) -> Iterator[DAG]:
+        """The DAGs of confs that are gone, broken or of another environment now, off, from their records (C23).
+
+        Without them, runs in progress would hang: a task that starts must find its DAG. They end once the reconciler has
+        archived them.
+        """
+        found, root, picked, neighbours = self.found, self.root, self.picked, self.neighbours
+        good = frozenset(plan.dag_id for plan in self.plans)
+        if picked.wanted in good or not root.is_branch_known:
+            return
+        from airflow_chronon.airflow.assets import TableAssets
+        from airflow_chronon.airflow.dags.plans import Fires, build_dag
+
         try:
-            records = found.open_state(root).read_records(waiting)
+            state = found.open_state(root)
+            records = state.read_records(state.dag_ids() - good if picked.wanted is None else {picked.wanted})
+            orphaned_files = found.orphaned_files / state.prefix  # other branches keep theirs beside it
+            if picked.wanted is not None and orphaned_files.is_dir():
+                forget_files(orphaned_files, keep=state.dag_ids())
         except ChrononError as error:
-            bad.append(RejectedConf("state folder", found.shown_state_root, (error.fault,)))
-            # without it nobody knows since when the jobs count: their DAGs stay, and fire no more until it can be read
-    bad += _damaged(records, found)
-    for plan in chosen:
-        if plan.is_left_out:
-            continue
-        try:
-            record, page = records.found.get(plan.dag_id), ""
-            if picked.pages:
-                page = plan_page(plan, neighbours=neighbours, is_active=is_active(plan, record), held_on=root.held_on)
-            path = str(root.path / plan.file)
-            yield build_dag(seen_plan(plan, record), path=path, doc=page, assets=assets)
-        except Exception as error:
-            bad.append(_not_built(error, key=plan.key, file=plan.file))
+            self._no_state(error)
+            return
+        self._damaged(records)
+        for dag_id, record in sorted(records.found.items()):
+            manifest = record.manifest if record.keeps_dag else None
+            if manifest is None or not picked.takes(dag_id, key=manifest.key, team=manifest.team):
+                continue
+            try:
+                plan = plan_of_manifest(manifest)
+                path = conf_file(manifest, folder=orphaned_files, writes=picked.wanted is not None)
+                page = ""
+                if picked.pages:
+                    page = off_page(plan, self.verdicts, problems=root.other_problems, held_on=root.held_on)
+                facts = None if neighbours is None else {**table_facts(plan), **neighbours.tables}
+                assets = TableAssets(root.namespace_prefix, facts)
+                yield build_dag(plan, path=path, doc=page, assets=assets, fires=Fires.NEVER)
+            except Exception as error:
+                self._not_built(error, key=dag_id, file=self._record_place)
 
+    @property
+    def _record_place(self) -> str:
+        return f"its record in {self.found.shown_state_root}"
 
-def _kept(
-    found: Deployment,
-    root: ConfRoot,
-    verdicts: Mapping[str, Verdict],
-    neighbours: Neighbours | None,
-    good: frozenset[str],
-    picked: _Picked,
-    bad: list[RejectedConf],
-) -> Iterator[DAG]:
-    """The DAGs of confs that are gone, broken or of another environment now, off, from their records (C23).
+    def _no_state(self, error: ChrononError) -> None:
+        self.bad.append(RejectedConf("state folder", self.found.shown_state_root, (error.fault,)))
 
-    Without them, runs in progress would hang: a task that starts must find its DAG. They end once the reconciler has
-    archived them. ``good`` are the DAGs of the good plans.
-    """
-    if picked.wanted in good or not root.is_branch_known:
-        return
-    from airflow_chronon.airflow.assets import TableAssets
-    from airflow_chronon.airflow.dags.plans import Fires, build_dag
+    def _damaged(self, records: Records) -> None:
+        self.bad.extend(RejectedConf(dag_id, self._record_place, (why,)) for dag_id, why in records.damaged.items())
 
-    try:
-        state = found.open_state(root)
-        records = state.read_records(state.dag_ids() - good if picked.wanted is None else {picked.wanted})
-        orphaned_files = found.orphaned_files / state.prefix  # other branches keep theirs beside it
-        if picked.wanted is not None and orphaned_files.is_dir():
-            forget_files(orphaned_files, keep=state.dag_ids())
-    except ChrononError as error:
-        bad.append(RejectedConf("state folder", found.shown_state_root, (error.fault,)))
-        return
-    bad += _damaged(records, found)
-    for dag_id, record in sorted(records.found.items()):
-        manifest = record.manifest if record.keeps_dag else None
-        if manifest is None or not picked.takes(dag_id, key=manifest.key, team=manifest.team):
-            continue
-        try:
-            plan = plan_of_manifest(manifest)
-            path = conf_file(manifest, folder=orphaned_files, writes=picked.wanted is not None)
-            page = off_page(plan, verdicts, problems=root.other_problems, held_on=root.held_on) if picked.pages else ""
-            facts = None if neighbours is None else {**table_facts(plan), **neighbours.tables}
-            assets = TableAssets(root.namespace_prefix, facts)
-            yield build_dag(plan, path=path, doc=page, assets=assets, fires=Fires.NEVER)
-        except Exception as error:
-            bad.append(_not_built(error, key=dag_id, file=f"its record in {found.shown_state_root}"))
+    def _not_built(self, error: Exception, *, key: str, file: str) -> None:
+        """Whatever stands against one DAG must not cost the others."""
+        self.bad.append(RejectedConf(key, file, faults_of(error, otherwise="its DAG cannot be built")))
 
 
 def _fits_nothing(picked: _Picked, root: ConfRoot) -> Fault:
@@ -210,23 +225,6 @@ def _fits_nothing(picked: _Picked, root: ConfRoot) -> Fault:
     shown = " and ".join(f"{name}={value!r}" for name, value in given.items() if value is not None)
     problem = f"build_dags({shown}) fits no conf and no job under {root.path}"
     return Fault("C23", "", problem, "mend the selector, or remove this loader file")
-
-
-def _damaged(records: Records, found: Deployment) -> list[RejectedConf]:
-    return [
-        RejectedConf(dag_id, f"its record in {found.shown_state_root}", (why,))
-        for dag_id, why in records.damaged.items()
-    ]
-
-
-def _not_built(error: Exception, *, key: str, file: str) -> RejectedConf:
-    """Whatever stands against one DAG must not cost the others."""
-    if isinstance(error, Rejected):
-        return RejectedConf(key, file, error.faults)
-    if isinstance(error, ChrononError):
-        return RejectedConf(key, file, (error.fault,))
-    problem = f"its DAG cannot be built: {type(error).__name__}: {error}"
-    return RejectedConf(key, file, (Fault("input", "", problem, "report this with the conf"),))
 
 
 def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, ConfRoot]:

@@ -32,10 +32,8 @@ def find_server(options: argparse.Namespace) -> AirflowRest | None:
 def need_server(options: argparse.Namespace) -> AirflowRest:
     """The Airflow that was named. Raises ``NotConfigured`` when none was."""
     server = find_server(options)
-    if server is None:
-        raise (
-            not_configured(instead=f"airflow chronon {options.command.name}")
-            if options.ask_airflow is None
-            else (no_connection())
-        )
-    return server
+    if server is not None:
+        return server
+    if options.ask_airflow is None:
+        raise not_configured(instead=f"airflow chronon {options.command.name}")
+    raise no_connection()

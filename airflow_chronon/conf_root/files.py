@@ -55,9 +55,8 @@ def files_by_team(root: Path, folder: Path, problems: list[Fault], *, home: Path
     """Every file below a folder of a conf root, by the team's folder that it is in; each folder is gone through once.
 
     Links are followed within the root and within ``home``, its folder that ``folder`` is in, after what is there without
-    them, and never out of those. A team with more files than
-    the budget has none of them listed. A folder that cannot be listed becomes a problem, so that its confs do not just
-    vanish (C23).
+    them, and never out of those. A team with more files than the budget has none of them listed. A folder that cannot be
+    listed becomes a problem, so that its confs do not just vanish (C23).
     """
     if os.path.lexists(folder) and not folder.is_dir():
         problems.append(no_folder(folder))

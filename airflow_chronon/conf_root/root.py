@@ -131,10 +131,10 @@ class ConfRoot:
             verdicts[free] = rejected
         return dict(sorted(verdicts.items()))
 
-    def facts(self, verdicts: Mapping[str, Verdict] | None = None) -> TreeFacts:
-        """What a plan needs to know of the tree; ``verdicts`` when they were worked out already."""
+    def facts(self) -> TreeFacts:
+        """What a plan needs to know of the tree."""
         return tree_facts(
-            self.judge() if verdicts is None else verdicts,
+            self.judge(),
             (conf for conf in self.confs if conf.key not in self.unchanged),
             self.own_jobs,
             branch=self.branch,

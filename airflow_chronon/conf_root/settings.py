@@ -10,11 +10,9 @@ from pathlib import Path
 from airflow_chronon.conf_root.links import leads_out, outside
 from airflow_chronon.core.bounds import MAX_SETTINGS_BYTES
 from airflow_chronon.core.settings.model import Settings
-from airflow_chronon.core.settings.yaml import branches_in, read_settings
+from airflow_chronon.core.settings.yaml import SETTINGS_FILE, branches_in, read_settings
 from airflow_chronon.errors import Fault, Rejected
 from airflow_chronon.storage.files import NotAFile, read_regular_file
-
-SETTINGS_FILE = "chronon.yaml"
 
 
 def read_settings_file(root: Path, *, environ: Mapping[str, str]) -> Settings:

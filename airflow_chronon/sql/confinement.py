@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlglot import exp
 
-REMEDY = "read tables of the warehouse by their names"
+READ_TABLES = "read tables of the warehouse by their names"
 #: Functions that stand where a table may, and make rows of nothing but their arguments.
 _ROWS_OF_ARGUMENTS = frozenset(
     (

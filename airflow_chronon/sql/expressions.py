@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_chronon.errors import ChrononError, Fault
-from airflow_chronon.sql.confinement import REMEDY
+from airflow_chronon.sql.confinement import READ_TABLES
 from airflow_chronon.sql.parquet import Budget, ParquetViews, UnknownTable, connect
 from airflow_chronon.sql.spark import UnreadableSql, read_expression
 
@@ -86,7 +86,7 @@ def evaluated(request: ExpressionRequest) -> ExpressionAnswer:
     except (MemoryError, duckdb.OutOfMemoryException):
         return ExpressionAnswer(Outcome.OVER)
     except duckdb.PermissionException as error:
-        return failed(Outcome.NEVER, f"reaches outside the warehouse: {_first_line(error)}", REMEDY, rule="S3")
+        return failed(Outcome.NEVER, f"reaches outside the warehouse: {_first_line(error)}", READ_TABLES, rule="S3")
     except duckdb.Error as error:
         return failed(Outcome.TROUBLE, f"cannot be evaluated: {_first_line(error)}", "correct the expression")
     except UnreadableSql as error:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_chronon.errors import ChrononError, Fault
 from airflow_chronon.extras import optional
-from airflow_chronon.sql.confinement import REMEDY as READ_TABLES
-from airflow_chronon.sql.confinement import reach_outside
+from airflow_chronon.sql.confinement import READ_TABLES, reach_outside
 
 if TYPE_CHECKING:
     from sqlglot import exp

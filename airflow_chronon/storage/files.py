@@ -268,10 +268,8 @@ class RemoteStorage(_WithErrors):
             return cast("bytes", self.filesystem.cat_file(place))
         return None
 
-    def read_many(
-        self, paths: Iterable[str]
-    ) -> dict[str, bytes | None]:  # there are no folders, only names with slashes
-        asked = list(paths)
+    def read_many(self, paths: Iterable[str]) -> dict[str, bytes | None]:
+        asked = list(paths)  # none is a folder: there are only names with slashes
         pool = ThreadPoolExecutor(_READERS)
         try:
             found = zip(asked, pool.map(self.read, asked), strict=True)

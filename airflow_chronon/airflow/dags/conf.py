@@ -9,7 +9,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param, TaskGroup
 
 from airflow_chronon.airflow.assets import TableAssets
-from airflow_chronon.airflow.dags.plans import NO_FACTS, Fires, drop_copied_params, one_line
+from airflow_chronon.airflow.dags.plans import Fires, drop_copied_params, one_line
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.operators.work import BEFORE_ANY_WORK, NO_WORK, task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
@@ -28,9 +28,7 @@ from airflow_chronon.core.waits.dependencies import TableDependency
 _ANY_SUCCESS = "none_failed_min_one_success"
 
 
-def build_conf_dag(
-    plan: ConfPlan, *, path: str, doc: str, assets: TableAssets = NO_FACTS, fires: Fires = Fires.AS_PLANNED
-) -> DAG:
+def build_conf_dag(plan: ConfPlan, *, path: str, doc: str, assets: TableAssets, fires: Fires) -> DAG:
     """The DAG of one conf version, a :class:`airflow_chronon.airflow.dags.plans.Builder`."""
     settings = plan.settings
     schedule = plan.schedule if fires is Fires.AS_PLANNED else replace(plan.schedule, modes={})

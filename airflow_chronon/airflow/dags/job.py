@@ -7,7 +7,7 @@ from dataclasses import replace
 from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import TableAssets
-from airflow_chronon.airflow.dags.plans import NO_FACTS, Fires, drop_copied_params, one_line
+from airflow_chronon.airflow.dags.plans import Fires, drop_copied_params, one_line
 from airflow_chronon.airflow.operators.job import RUN, JobOperator
 from airflow_chronon.airflow.operators.work import task_arguments
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
@@ -16,9 +16,7 @@ from airflow_chronon.core.describe.names import display_name
 from airflow_chronon.core.jobs.resolve import JobPlan
 
 
-def build_job_dag(
-    plan: JobPlan, *, path: str, doc: str, assets: TableAssets = NO_FACTS, fires: Fires = Fires.AS_PLANNED
-) -> DAG:
+def build_job_dag(plan: JobPlan, *, path: str, doc: str, assets: TableAssets, fires: Fires) -> DAG:
     """The DAG of one job, a :class:`airflow_chronon.airflow.dags.plans.Builder`; a job has no assets.
 
     A due fire waits for a slot and is never dropped (H12): the DAG takes many runs, and its task few at a time.

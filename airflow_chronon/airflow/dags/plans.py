@@ -14,8 +14,6 @@ from airflow_chronon.core.jobs.resolve import JobPlan
 if TYPE_CHECKING:
     from airflow.sdk import DAG
 
-NO_FACTS = TableAssets()
-
 
 class Fires(Enum):
     """Whether a DAG has the schedule of its conf or job."""
@@ -36,10 +34,10 @@ class Builder(Protocol):
 
 
 def build_dag(
-    plan: Plan, *, path: str, doc: str, assets: TableAssets = NO_FACTS, fires: Fires = Fires.AS_PLANNED
+    plan: Plan, *, path: str, doc: str, assets: TableAssets | None = None, fires: Fires = Fires.AS_PLANNED
 ) -> DAG:
     """The DAG of one conf or job; see :class:`Builder`."""
-    return _builder_of(type(plan))(plan, path=path, doc=doc, assets=assets, fires=fires)
+    return _builder_of(type(plan))(plan, path=path, doc=doc, assets=assets or TableAssets(), fires=fires)
 
 
 def drop_copied_params(dag: DAG) -> None:

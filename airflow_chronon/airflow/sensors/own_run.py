@@ -47,9 +47,8 @@ async def kept_grid(task_instance: Any, supervisor: Supervisor) -> str | None:
     if task_instance is None:
         return None
     message = GetAssetStateStoreByName(name=CONTRACTS_ASSET, key=contract_key(task_instance.dag_id))
-    kept = getattr(
-        await _answer(supervisor, message, "how the table was begun"), "value", None
-    )  # none there: it says so instead
+    answer = await _answer(supervisor, message, "how the table was begun")
+    kept = getattr(answer, "value", None)  # where there is none, the answer is an error without one
     return None if kept is None else str(kept)
 
 

@@ -1,4 +1,7 @@
-"""A conf as people wrote it, for pages and task details: the SQL of a staging query, else its JSON. Never a secret."""
+"""A conf as people wrote it, for pages and task details: the SQL of a staging query, else its JSON.
+
+What looks like a secret by its key, and a password in an address, is hidden (S4).
+"""
 
 from __future__ import annotations
 

@@ -77,12 +77,12 @@ class PartitionGrid:
         """Whether every boundary of this grid is a boundary of the producer's (C13)."""
         return self.interval % producer.interval == 0 and (self.offset - producer.offset) % producer.interval == 0
 
-    def first_cut(self, producer: PartitionGrid, since: Instant = 0) -> Instant:
-        """The first boundary at or after ``since`` that falls inside a partition of ``producer``.
+    def first_cut(self, producer: PartitionGrid) -> Instant:
+        """The first boundary since the epoch that falls inside a partition of ``producer``.
 
         Only for grids that do not line up.
         """
-        boundary = self.ceil(since)
+        boundary = self.ceil(0)
         while producer.is_boundary(boundary):
             boundary += self.interval
         return boundary

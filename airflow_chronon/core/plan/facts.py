@@ -170,9 +170,8 @@ class AirflowFacts:
     active_runs: Mapping[str, int] = field(default_factory=dict)
     idle_runs: Mapping[str, int] = field(default_factory=dict)  #: of the active ones, those that have begun no work
     past_runs: Mapping[str, tuple[KnownRun, ...]] = field(default_factory=dict)
-    last_fires: Mapping[str, Instant] = field(
-        default_factory=dict
-    )  #: of jobs that someone paused, the newest that came; 0 for none
+    #: Of jobs that someone paused, the newest that came; 0 for none.
+    last_fires: Mapping[str, Instant] = field(default_factory=dict)
     stranded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: by DAG, the ids of runs that never start
     backfilling: frozenset[str] = frozenset()  #: of those with past runs, the DAGs with an active backfill
     settings: AirflowSettings = AirflowSettings()

@@ -19,6 +19,8 @@ from airflow_chronon.core.settings.problems import problems_of
 from airflow_chronon.core.settings.variables import REFERENCE, filled, references
 from airflow_chronon.errors import Fault, Rejected
 
+SETTINGS_FILE = "chronon.yaml"
+
 _Model = TypeVar("_Model", bound=BaseModel)
 #: What is filled in late, where it is used, and what everybody may see: the branch is in every DAG id.
 _LATE = {"catalog", "runner", "env", "base_root"}
@@ -70,23 +72,21 @@ class StrictText:
         return _checked(model, values, self.lines, list(self.faults), file, written=self.raw)
 
 
-def read_settings(
-    text: str, *, file: str = "chronon.yaml", environ: Mapping[str, str] | None = None, warehouse: str | None = None
-) -> Settings:
+def read_settings(text: str, *, environ: Mapping[str, str] | None = None, warehouse: str | None = None) -> Settings:
     """Read the text of a settings file; ``${NAME}`` and ``${NAME:-default}`` are taken from ``environ``.
 
     ``warehouse`` is the root of a catalog that names none; left out, catalogs and runners are taken as they are written.
     Raises :class:`airflow_chronon.errors.Rejected` with every fault of the file.
     """
     given = environ or {}
-    strict = read_strictly(text, file=file, environ=given)
-    settings = strict.checked(Settings, file=file)
+    strict = read_strictly(text, file=SETTINGS_FILE, environ=given)
+    settings = strict.checked(Settings, file=SETTINGS_FILE)
     if warehouse is None:
         return settings
     settings = settings.model_copy(update={"catalog": settings.catalog.with_root(warehouse)})
     faults = [problem.fault(strict.where) for problem in file_problems(settings, given)]
     if faults:
-        raise Rejected(faults, conf=file)
+        raise Rejected(faults, conf=SETTINGS_FILE)
     return settings
 
 

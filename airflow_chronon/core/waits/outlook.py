@@ -113,9 +113,8 @@ class WriterHistory:
         default_factory=dict
     )  #: by run id, of the runs that were asked about and are there
     former: Mapping[Instant, RunEnd] = field(default_factory=dict)  #: by where they end, of runs of another cron (H20)
-    replays: Mapping[str, RunEnd] = field(
-        default_factory=dict
-    )  #: by key as in a run id, how replays and runs by hand ended
+    #: How replays and runs by hand ended, by key as in a run id.
+    replays: Mapping[str, RunEnd] = field(default_factory=dict)
     is_replaying: bool = False  #: whether runs are unfinished that are not scheduled ones: they may write anything
     first_start: Instant | None = None  #: no scheduled run's partitions start before this instant, as far as was asked
 

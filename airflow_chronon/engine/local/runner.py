@@ -28,7 +28,7 @@ from airflow_chronon.engine.local.staging_query import StagingQueryComputation
 from airflow_chronon.engine.protocol import JobRequest, Log, NothingToWrite
 from airflow_chronon.errors import CatalogError, Fault, JobFailed, JobRefused
 from airflow_chronon.extras import optional
-from airflow_chronon.sql.confinement import REMEDY as READ_TABLES
+from airflow_chronon.sql.confinement import READ_TABLES
 from airflow_chronon.sql.parquet import Budget, connect
 from airflow_chronon.storage.tables import check_table_name
 
