@@ -12,7 +12,6 @@ from urllib.parse import quote
 from airflow_chronon.conf_root.confs import OLDER_TREE, older_dialect, read_confs
 from airflow_chronon.conf_root.jobs import read_jobs
 from airflow_chronon.conf_root.settings import (
-    SETTINGS_FILE,
     branch_settings,
     cannot_read,
     parse_settings,
@@ -31,6 +30,7 @@ from airflow_chronon.core.records.manifest import family_of
 from airflow_chronon.core.settings.backends import backend_problems, runner_problems
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.settings.variables import Secrets, filled
+from airflow_chronon.core.settings.yaml import SETTINGS_FILE
 from airflow_chronon.errors import Fault, Rejected
 
 _CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
