@@ -8,16 +8,10 @@ import pytest
 
 from airflow_chronon.airflow_api.errors import AirflowUnreachable, Conflict
 from airflow_chronon.airflow_api.records import ImportErrorRecord, RunRecord, TaskRecord
-from airflow_chronon.core.confs.conf import Conf
 from airflow_chronon.core.confs.documents import ConfType
-from airflow_chronon.core.confs.plan import RejectedConf
-from airflow_chronon.core.jobs.document import Job
-from airflow_chronon.core.plan.actions import Delete, Hold, Report, StopIdleRuns, StopRuns, WaitForRuns
+from airflow_chronon.core.plan.actions import Delete, Report, StopIdleRuns, StopRuns, WaitForRuns
 from airflow_chronon.core.plan.explain import explain_plan
-from airflow_chronon.core.plan.facts import TreeState
-from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
-from tests.support.confs import at
-from tests.support.world import BAD, ID, ONE, THREE, TWO, broken, conf, deployed, job, tree
+from tests.support.world import ID, ONE, THREE, TWO, broken, conf, deployed
 
 
 def test_a_conf_that_is_gone_is_drained_archived_and_deleted() -> None:  # C23, case 31
@@ -118,99 +112,6 @@ def test_a_version_bump_retires_the_old_dag_at_the_next_reconcile() -> None:  # 
     world.converge()
     assert set(world.airflow.dag_records) == {"staging_query.t.s.one__2"}
     assert "superseded by staging_query.t.s.one__2" in str(world.state().read_archive(world.state().archives(ID)[0]))
-
-
-def test_a_version_bump_of_every_conf_is_no_damaged_checkout() -> None:
-    world = deployed(*(conf(f"t.s.c{number}__1") for number in range(8)))
-    world.deploy(*(conf(f"t.s.c{number}__2") for number in range(8)))
-    world.converge()
-    assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__2" for number in range(8)}
-
-
-@pytest.mark.parametrize("state", [TreeState.EMPTY, TreeState.UNREADABLE])
-def test_an_empty_or_unreadable_tree_retires_nothing_and_says_what_would_go(state: TreeState) -> None:  # case 29
-    world = deployed(ONE, TWO)
-    world.trees["main"] = tree(state=state)
-    for _ in range(3):
-        world.parse()
-        done = world.reconcile()
-        assert not done.is_good
-        (hold,) = [action for action in done.plan.actions if isinstance(action, Hold)]
-        assert ID in hold.dag_ids
-    assert ID in world.live() and not world.retiring()
-
-
-def test_jobs_beside_confs_that_are_all_gone_make_no_sound_tree() -> None:  # C23, case 29
-    world = deployed(ONE, TWO, job(), job("other"))
-    before = set(world.airflow.dag_records)
-    world.deploy(job())
-    for _ in range(3):
-        world.parse()
-        done = world.reconcile()
-        assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [3]
-    assert set(world.airflow.dag_records) == before and not world.retiring()
-
-
-def test_a_job_that_is_gone_from_a_tree_of_jobs_is_retired() -> None:  # C23
-    world = deployed(job(), job("other"))
-    world.deploy(job())
-    world.converge()
-    assert set(world.airflow.dag_records) == {"job.etl.hourly"}
-
-
-@pytest.mark.parametrize("left", [(), (job(),)])
-def test_an_empty_tree_is_retired_once_someone_confirms_it(left: tuple[Job, ...]) -> None:
-    world = deployed(ONE, TWO, *left)
-    world.deploy(*left)
-    world.parse()
-    world.reconcile(confirmed=True)
-    for _ in range(4):
-        world.parse()
-        world.reconcile()  # the later steps need no confirmation of their own
-    assert set(world.airflow.dag_records) == {"job.etl.hourly" for _ in left}
-
-
-def test_an_unreadable_tree_cannot_be_confirmed() -> None:
-    world = deployed(ONE)
-    world.trees["main"] = tree(state=TreeState.UNREADABLE)
-    world.parse()
-    assert not world.reconcile(confirmed=True).is_good
-    assert not world.retiring()
-
-
-def test_a_tree_that_lost_more_than_a_third_waits_for_a_word() -> None:  # case 29
-    confs = [conf(f"t.s.c{number}__1") for number in range(12)]
-    world = deployed(*confs)
-    world.deploy(*confs[5:])
-    world.parse()
-    done = world.reconcile()
-    assert [len(action.dag_ids) for action in done.plan.actions if isinstance(action, Hold)] == [5]
-    world.deploy(*confs[4:])  # a third exactly is not more than a third
-    world.converge()
-    assert len(world.airflow.dag_records) == 8
-
-
-def test_a_retirement_that_began_goes_on_while_a_later_loss_is_held() -> None:
-    confs = [conf(f"t.s.c{number}__1") for number in range(9)]
-    world = deployed(*confs)
-    world.deploy(*confs[1:])
-    world.parse()
-    world.reconcile()
-    world.deploy(*confs[7:])
-    for _ in range(4):
-        world.parse()
-        assert not world.reconcile().is_good
-    assert set(world.airflow.dag_records) == {f"staging_query.t.s.c{number}__1" for number in range(1, 9)}
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_a_bad_conf_counts_as_present(bad: Conf | RejectedConf) -> None:  # C23
-    world = deployed(ONE, TWO)
-    world.deploy(bad, TWO)
-    for _ in range(4):
-        world.parse()
-        world.reconcile()
-    assert ID in world.airflow.dag_records and ID not in world.retiring()
 
 
 def test_a_broken_conf_keeps_its_runs_going_but_fires_no_more() -> None:
@@ -399,52 +300,6 @@ def test_a_failed_step_stops_further_retiring(monkeypatch: pytest.MonkeyPatch) -
     assert not done.is_good and len(done.outcome.failed) == 1
     assert world.state().archives("staging_query.t.s.two__1") == ()
     assert all(world.records()[each].keeps_dag for each in (ID, "staging_query.t.s.two__1"))
-
-
-def test_a_changed_grid_is_reported_until_it_is_taken_back() -> None:  # C22
-    world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
-    world.airflow.states[CONTRACTS_ASSET, contract_key(ID)] = "3h"
-    world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
-    for _ in range(2):
-        world.parse()
-        done = world.reconcile()
-        assert [finding.fault.rule for finding in done.plan.findings] == ["C22"]
-    world.deploy(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
-    world.converge()
-
-
-def test_a_conf_that_is_back_on_another_grid_is_reported_until_it_is_taken_back() -> None:  # C22, H16
-    three_hours = conf("t.s.one__1", interval="3h", schedule="0 */3 * * *")
-    world = deployed(three_hours, TWO)
-    world.airflow.states[CONTRACTS_ASSET, contract_key(ID)] = "3h"
-    world.deploy(TWO)
-    world.converge()
-    assert ID not in world.records()
-    world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"), TWO)
-    for _ in range(3):
-        world.parse()
-        done = world.reconcile()
-        assert [finding.fault.rule for finding in done.plan.findings] == ["C22"]
-        world.now += 600
-    assert not done.outcome.done  # nothing new to remember
-    world.deploy(three_hours, TWO)
-    world.converge()
-    assert world.records()[ID].grid == "3h"
-
-
-def test_a_grid_may_change_before_anything_was_written() -> None:  # C22
-    world = deployed(conf("t.s.one__1", interval="3h", schedule="0 */3 * * *"))
-    world.deploy(conf("t.s.one__1", interval="1h", schedule="0 * * * *"))
-    world.converge()
-    assert world.records()[ID].grid == "1h"
-
-
-def test_a_changed_schedule_on_the_same_grid_is_fine() -> None:  # C22
-    world = deployed(conf("t.s.one__1", schedule="0 2 * * *"))
-    world.now += 600
-    world.deploy(conf("t.s.one__1", schedule="0 3 * * *"))
-    world.converge()
-    assert [revision.since - at("2026-06-10") for revision in world.records()[ID].revisions] == [0, 600]
 
 
 def test_a_rename_retires_the_old_name_and_starts_the_new_one() -> None:
