@@ -15,9 +15,8 @@ from airflow_chronon.conf_root.root import ConfRoot, read_conf_root
 from airflow_chronon.conf_root.settings import airflow_home, branch_settings, parse_settings, read_settings_file
 from airflow_chronon.core.plan.facts import Deployment as Owner
 from airflow_chronon.core.settings.model import Settings
-from airflow_chronon.errors import ChrononError, Fault, Rejected
+from airflow_chronon.errors import ChrononError, Fault, Rejected, shown_address
 from airflow_chronon.state.folder import StateFolder, open_branches, open_state
-from airflow_chronon.storage.files import shown_address
 
 OPTIONS = ("conf_root", "branch", "state_root")  #: of Airflow's section ``[chronon]``
 DEFAULT_ROOT = "dags/chronon"  #: for commands and Python, which run beside a checkout

@@ -5,11 +5,14 @@ A :class:`Fault` is one broken rule. Readers collect faults and raise once; the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 _LONGEST = 2_000  #: characters of a part of a fault: whoever types a book gets no book back
 _MOST = 20  #: faults that one file is reported with
+
+_USER = re.compile(r"(?<=://)\S*@")  # to the last @: a password may hold anything that is not percent-encoded
 
 
 def readable(text: str, *, keep: str = "") -> str:
@@ -17,6 +20,11 @@ def readable(text: str, *, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(c if c in keep or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shown_address(text: str) -> str:
+    """A text without the users and passwords of the addresses in it (S4)."""
+    return _USER.sub("", text)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from airflow_chronon.airflow_api.errors import (
 )
 from airflow_chronon.airflow_api.login import CONNECTION_ID, RECONCILER_ID, Login
 from airflow_chronon.airflow_api.rights import right_of
-from airflow_chronon.storage.files import shown_address
+from airflow_chronon.errors import shown_address
 
 if TYPE_CHECKING:
     import httpx

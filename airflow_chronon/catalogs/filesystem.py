@@ -12,9 +12,9 @@ from airflow_chronon.catalogs.newest import NoSuchColumn, newest_in_file
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, TableState
 from airflow_chronon.core.waits.catalog import ExpressionValue, IllegalExpression
-from airflow_chronon.errors import CatalogError, ChrononError, Fault
+from airflow_chronon.errors import CatalogError, ChrononError, Fault, shown_address
 from airflow_chronon.extras import optional
-from airflow_chronon.storage.files import LocalStorage, StoredFile, shown_address
+from airflow_chronon.storage.files import LocalStorage, StoredFile
 from airflow_chronon.storage.layout import is_data_file, listing_of
 from airflow_chronon.storage.tables import Tables, open_tables
 

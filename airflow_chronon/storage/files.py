@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any, BinaryIO, Protocol, TypeAlias, cast
 
+from airflow_chronon.errors import shown_address
 from airflow_chronon.extras import missing_extra, optional
 
 #: The extra that brings the fsspec driver of each protocol.
@@ -31,14 +31,7 @@ _CHANGED_KEYS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "e
 _TEMPORARY = ".tmp-"
 _READERS = 8  # in an object store each file is a round trip
 
-_USER = re.compile(r"(?<=://)\S*@")  # to the last @: a password may hold anything that is not percent-encoded
-
 Skip = Callable[[str], bool]
-
-
-def shown_address(text: str) -> str:
-    """A text without the users and passwords of the addresses in it (S4)."""
-    return _USER.sub("", text)
 
 
 class StorageError(Exception):

@@ -18,12 +18,11 @@ from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.diff import Change, Difference, compare_trees
 from airflow_chronon.core.plan.explain import explain_plan, plan_json
 from airflow_chronon.core.plan.facts import CHRONON_TAG, Deployment, branch_tag
-from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.errors import ChrononError, Fault, shown_address
 from airflow_chronon.reconcile.gather import Place
 from airflow_chronon.reconcile.run import outcome_lines, plan_now
 from airflow_chronon.reconcile.run import reconcile as reconcile_place
 from airflow_chronon.state.folder import open_branches, open_state
-from airflow_chronon.storage.files import shown_address
 
 BASE = option("--base", metavar="REV", help="compare with a git revision of the conf root, without asking Airflow")
 
