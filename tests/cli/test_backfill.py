@@ -220,6 +220,14 @@ class TestItsInputs:
         assert "staging_query/t.s.raw__1 lacks 6 partitions that these runs read" in answer.err
         assert "--with-upstream replays them first" in answer.err
 
+    def test_that_lack_one_partition_name_it_once(self, chain: Place, command: Command) -> None:
+        for hour in (3, 4, 6, 7, 8):
+            folder = chain.warehouse / "ns.t_s_raw__1" / f"ds=2026-06-01-{hour:02}-00"
+            folder.mkdir(parents=True)
+            (folder / "part-0.parquet").touch()
+        answer = self.call(command, chain, "--dry-run")
+        assert "lacks 1 partition that these runs read, 2026-06-01-05-00: --with-upstream" in answer.err
+
     def test_come_first_on_request(self, chain: Place, command: Command) -> None:
         answer = self.call(command, chain, "--dry-run", "--with-upstream", "--format", "json")
         assert [(each["dag_id"], len(each["labels"])) for each in answer.json["replays"]] == [

@@ -175,7 +175,7 @@ class _Tasks:
 
 def _params(spec: PartitionSpec) -> dict[str, Param]:
     typed: dict[str, Any] = {"type": ["null", "string"], "pattern": spellings_pattern(spec)}
-    example = f"A day such as 2026-01-15, or a partition such as {spec.format.example()}"
+    example = f"A day such as 2026-01-15, or a partition such as {spec.example()}"
     given = "For one run over a range; leave empty to run the partition key under Advanced Options. A backfill ignores it: it has dates."
     return {
         "start_ds": Param(None, title="First partition", description=f"{example}; inclusive. {given}", **typed),

@@ -162,8 +162,8 @@ def _upstream(
 def _lacks(replay: Replay) -> str:
     """That a replay would find no inputs."""
     first, last = replay.labels[0], replay.labels[-1]
-    count = counted(len(replay.labels), "partition")
-    return f"{replay.plan.key} lacks {count} that these runs read, {first} to {last}: --with-upstream replays them first (C30)"
+    count, which = counted(len(replay.labels), "partition"), first if first == last else f"{first} to {last}"
+    return f"{replay.plan.key} lacks {count} that these runs read, {which}: --with-upstream replays them first (C30)"
 
 
 def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -> Replay:

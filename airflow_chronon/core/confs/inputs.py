@@ -60,7 +60,8 @@ def begins_later(plan: ConfPlan, *, new: Container[str], now: Instant) -> Iterat
             writer = writers[0]
             first, last = _label(writer, lacking[0]), _label(writer, lacking[-1])
             label = plan.schedule.label(run.end - plan.schedule.grid.interval)
-            problem = f"{label}, its first partition, needs {first} to {last} of {table}, before {writer.dag_id} begins"
+            needed = first if first == last else f"{first} to {last}"
+            problem = f"{label}, its first partition, needs {needed} of {table}, before {writer.dag_id} begins"
             remedy = f"to have it all the same: airflow-chronon backfill {writer.dag_id} --start-ds {quote(first)} --end-ds {quote(last)}"
             end = "its run fails" if catches_up else "it is skipped, and the first one whose inputs are there lands"
             yield Fault("C30", "", f"{problem}: {end}", remedy)

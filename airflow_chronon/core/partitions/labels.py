@@ -28,6 +28,7 @@ COLUMN_NAME = r"\w[\w.-]*"
 
 _ILLEGAL_IN_RUN_ID = re.compile(r"[^A-Za-z0-9_.~:+-]")
 _DAILY, _MINUTE_SHAPED = "yyyy-MM-dd", "yyyy-MM-dd-HH-mm"
+_NEW_YEAR = 1_767_225_600  # 2026-01-01T00:00Z, for examples
 _Y2K, _YEAR_2 = 946_684_800, -62_104_060_800
 _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 _DIGITS = "0123456789"
@@ -185,7 +186,7 @@ class PartitionFormat:
         )
 
     def example(self) -> str:
-        return self.encode(1_767_225_600)  # 2026-01-01T00:00Z
+        return self.encode(_NEW_YEAR)
 
 
 @lru_cache(maxsize=256)
@@ -251,6 +252,10 @@ class PartitionSpec:
         column = "" if self.column == "ds" else f", column {self.column}"
         pattern = "" if self.format.pattern == default_pattern(self.grid) else f", format {self.format.pattern}"
         return f"{self.grid}{column}{pattern}"
+
+    def example(self) -> PartitionKey:
+        """A label that the grid has, for hints: with the format alone it may lie within a partition (C7)."""
+        return self.label(self.grid.ceil(_NEW_YEAR))
 
     def label(self, start: Instant) -> PartitionKey:
         """The label of the partition that starts at ``start``. Raises :class:`IllegalLabel` off the grid."""

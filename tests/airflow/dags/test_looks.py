@@ -119,6 +119,16 @@ class TestTriggerForm:
         dag = DagSerialization.from_dict(DagSerialization.to_dict(built(root)[READER]))
         dag.params.deep_merge({"start_ds": typed, "end_ds": typed}).validate()
 
+    def test_shows_a_label_that_the_grid_has(self, root):
+        # C7: 2026-01-01-00-00 lies within a partition of 3h@1h
+        table = {"partitionInterval": {"length": 3, "timeUnit": 0}, "partitionOffset": {"length": 1, "timeUnit": 0}}
+        root.staging_query(
+            "orders.shifted", schedule="15 1-22/3 * * *", execution={"outputTableInfo": table}, dependencies=[]
+        )
+        for name in ("start_ds", "end_ds"):
+            said = built(root)["staging_query.orders.shifted__1"].params.get_param(name).description
+            assert "a partition such as 2026-01-01-01-00" in said
+
     def test_says_that_a_backfill_ignores_a_range(self, root):
         for name in ("start_ds", "end_ds"):
             assert "backfill ignores it" in built(root)[READER].params.get_param(name).description

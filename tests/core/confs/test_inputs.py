@@ -84,6 +84,17 @@ class TestANewChain:
         (fault,) = begins_later(plan, new=set(found), now=self.NOW)
         assert "2026-06-01-09-00 to 2026-06-01-10-00 of ns.t_s_hourly__1" in fault.message
 
+    def test_names_a_single_partition_once(self) -> None:
+        reads = [dependency("ns.t_s_hourly__1", "1h")]
+        reader = staging_query("t.s.twos__1", schedule="15 */2 * * *", interval="2h", dependencies=reads)
+        found = {
+            plan.dag_id: plan for verdict in judge(PRODUCER, reader).values() if (plan := verdict.plan) is not None
+        }
+        plan = found["staging_query.t.s.twos__1"]
+        assert isinstance(plan, ConfPlan)
+        (fault,) = begins_later(plan, new=set(found), now=self.NOW)
+        assert "its first partition, needs 2026-06-01-10-00 of ns.t_s_hourly__1" in fault.message
+
     def test_of_a_producer_that_runs_already_is_not_judged(self) -> None:
         assert self.begins({THREES}) == []
 
