@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
+
+from airflow_chronon.threads import in_own_thread
 
 if TYPE_CHECKING:
     import httpx
@@ -50,15 +50,7 @@ def ask(client: httpx.Client, request: httpx.Request) -> BoundedAnswer:
     that is not found; what is given up ends with its connection.
     """
     deadline = time.monotonic() + ANSWER_SECONDS
-    done: Future[BoundedAnswer] = Future()
-
-    def work() -> None:
-        try:
-            done.set_result(_read(client, request, deadline))
-        except BaseException as error:
-            done.set_exception(error)
-
-    threading.Thread(target=work, daemon=True, name="airflow-answer").start()
+    done = in_own_thread(lambda: _read(client, request, deadline), name="airflow-answer")
     try:
         return done.result(ANSWER_SECONDS + 1)
     except NotInTime:

@@ -186,10 +186,9 @@ def _place(location: str) -> str:
     """Where a redirect leads, without a user, a password or a query."""
     try:
         parts = urlsplit(shown_address(location))
-        host = parts.netloc.rpartition("@")[2]
     except ValueError:
-        host = ""
-    place = f"{parts.scheme}://{host}{parts.path}" if host else ""
+        return "another place"
+    place = f"{parts.scheme}://{parts.netloc}{parts.path}" if parts.netloc else ""
     return place[:200] if place.isprintable() and place else "another place"
 
 

@@ -1,7 +1,7 @@
 """The write order of tasks: each waits, without a worker, for earlier writers of its partitions (C28).
 
-A task that is not first defers: while it waits it holds neither a worker nor one of the DAG's work slots (H12), so
-that other partitions go on. Its place in the order is its first start, which Airflow keeps over a deferral.
+A task that is not first defers: while it waits it holds no worker, though Airflow counts it among the running ones of its task
+(``max_active_tis_per_dag``). Its place in the order is its first start, which Airflow keeps over a deferral.
 """
 
 from __future__ import annotations

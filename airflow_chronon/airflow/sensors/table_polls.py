@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 
 from airflow_chronon.core.waits.poll import Observation
 from airflow_chronon.errors import CatalogError, Fault
+from airflow_chronon.threads import in_own_thread
 
 #: After so many seconds the waits are told that a poll goes on: a listing of millions of folders is no mistake.
 LONG_SECONDS = 300.0
@@ -29,7 +29,11 @@ class TablePolls:
     async def observation(self) -> Observation:
         """What is there; while that is not known yet, why."""
         if self._running is None:
-            begun = _in_own_thread(self._look) if self._threads is None else self._threads.submit(self._look)
+            begun = (
+                in_own_thread(self._look, name="chronon-poll")
+                if self._threads is None
+                else self._threads.submit(self._look)
+            )
             self._running, self._began = asyncio.wrap_future(begun), time.monotonic()
         await asyncio.wait({self._running}, timeout=LONG_SECONDS)
         if not self._running.done():
@@ -43,18 +47,3 @@ class TablePolls:
         """Nobody wants to know any more: what has not begun never will."""
         if self._running is not None:
             self._running.cancel()
-
-
-def _in_own_thread(look: Callable[[], Observation]) -> Future[Observation]:
-    """Not in the threads that all share: a few stores that hang would take them all."""
-    done: Future[Observation] = Future()
-    done.set_running_or_notify_cancel()
-
-    def work() -> None:
-        try:
-            done.set_result(look())
-        except BaseException as error:
-            done.set_exception(error)
-
-    threading.Thread(target=work, daemon=True, name="chronon-poll").start()
-    return done

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.support.oracle.oracle_confs import (
     FOREVER,
+    TABLE_KEYS,
     Repo,
     Source,
     has_topic,
@@ -62,18 +63,7 @@ def waits(repo, key, c, g: Grid, s: int, e: int, mode: str = "backfill") -> list
         named = set()
         for d in c.get("tableDependencies") or []:
             info = d["tableInfo"]
-            q = {
-                k: info.get(k)
-                for k in (
-                    "partitionColumn",
-                    "partitionFormat",
-                    "partitionInterval",
-                    "partitionOffset",
-                    "timePartitioned",
-                    "triggerExpr",
-                    "isCumulative",
-                )
-            }
+            q = {k: info.get(k) for k in (*TABLE_KEYS, "triggerExpr", "isCumulative")}
             q |= {
                 "startPartition": d.get("startCutOff"),
                 "endPartition": d.get("endCutOff"),

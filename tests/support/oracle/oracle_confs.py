@@ -10,6 +10,7 @@ from tests.support.oracle.oracle_grid import Grid, window
 from tests.support.oracle.oracle_time import DAY, Cron, Reject, iso, schedule
 
 TYPES = {"group_bys": "group_by", "joins": "join", "staging_queries": "staging_query"}
+TABLE_KEYS = ("partitionColumn", "partitionFormat", "partitionInterval", "partitionOffset", "timePartitioned")
 
 
 class Repo:
@@ -213,16 +214,7 @@ def sources_of(repo, owner, src, use, consumer, ns=None) -> list[Source]:
                 repo,
                 owner,
                 join_table(meta),
-                {
-                    k: info.get(k)
-                    for k in (
-                        "partitionColumn",
-                        "partitionFormat",
-                        "partitionInterval",
-                        "partitionOffset",
-                        "timePartitioned",
-                    )
-                },
+                {k: info.get(k) for k in TABLE_KEYS},
                 use,
                 consumer,
                 ns=ns,
