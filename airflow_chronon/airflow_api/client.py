@@ -174,6 +174,14 @@ class AirflowRest:
         found = self._pages("listing the import errors", "importErrors", "import_errors", query={"order_by": "id"})
         return tuple(import_error_of(item) for item in found)
 
+    def task_state(self, dag_id: str, run_id: str, *, task_id: str, key: str) -> Any:
+        what, at = f"reading the state of {task_id} in {run_id} of {dag_id}", {"dag": dag_id, "run": run_id}
+        try:
+            path = f"{_RUN}/taskInstances/{{task}}/state-store/{{key}}"
+            return self._call(what, "GET", path, at={**at, "task": task_id, "key": key}).value("value")
+        except NotThere:
+            return None
+
     def asset_state(self, asset: str, key: str) -> Any:
         for found in self._asset_ids(asset):
             at = {"id": found, "key": key}

@@ -146,3 +146,16 @@ def predecessors_of(
         if of is not None:
             others.append(Writer(run_id, start, of.window))
     return writers_before(me, others)
+
+
+def other_runs_of(
+    ticket: Ticket, server: AirflowServer, schedule: PartitionedSchedule, *, now: Instant
+) -> tuple[str, ...]:
+    """The ids of the other runs of its DAG, in whatever state, that are for partitions of a ticket."""
+    found = []
+    for record in runs_covering(server, ticket.dag_id, ticket.window, grid=schedule.spec.grid):
+        run = None if record.run_id == ticket.run_id else schedule.recorded(request_of_record(record), now=now)
+        of = None if run is None else run.modes.get(ticket.mode)
+        if of is not None and of.window.start < ticket.window.end and ticket.window.start < of.window.end:
+            found.append(record.run_id)
+    return tuple(found)

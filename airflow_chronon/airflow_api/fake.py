@@ -38,6 +38,7 @@ class FakeAirflow:
     specs: dict[str, PartitionSpec] = field(default_factory=dict)
     jobs: dict[str, IntervalSchedule] = field(default_factory=dict)
     states: dict[tuple[str, str], Any] = field(default_factory=dict)
+    task_states: dict[tuple[str, str, str, str], Any] = field(default_factory=dict)  #: by DAG, run, task and key
     config: dict[tuple[str, str], str] = field(default_factory=dict)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     before: Callable[[str], None] = lambda name: None
@@ -171,6 +172,10 @@ class FakeAirflow:
     def import_errors(self) -> tuple[ImportErrorRecord, ...]:
         self._called("import_errors")
         return tuple(self.errors)
+
+    def task_state(self, dag_id: str, run_id: str, *, task_id: str, key: str) -> Any:
+        self._called("task_state", dag_id, run_id, task_id, key)
+        return self.task_states.get((dag_id, run_id, task_id, key))
 
     def asset_state(self, asset: str, key: str) -> Any:
         self._called("asset_state", asset, key)

@@ -94,6 +94,9 @@ class AirflowServer(Protocol):
 
     def import_errors(self) -> tuple[ImportErrorRecord, ...]: ...
 
+    def task_state(self, dag_id: str, run_id: str, *, task_id: str, key: str) -> Any:
+        """The value kept under ``key`` in the state store of a task; None when there is none."""
+
     def asset_state(self, asset: str, key: str) -> Any:
         """The value kept under ``key`` in the state store of the asset with this URI; None when there is none."""
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 
-from airflow_chronon.core.settings.runners import placeholder_fault
+from airflow_chronon.core.settings.runners import JOB_TOKEN, placeholder_fault
 from airflow_chronon.core.settings.values import VALUE
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.errors import Fault, JobRefused, Rejected
@@ -47,15 +47,20 @@ def build_argv(job: JobRequest, *, template: Sequence[str] | None) -> list[str]:
     Without a window, arguments that hold one of its placeholders are left out, together with the bare option before
     them (H7). Raises :class:`JobRefused` for a mode that the driver does not know.
     """
+    values = placeholders_of(job)
+    return filled_argv((*_DRIVER, *_MODES[job.mode][1]) if template is None else template, values)
+
+
+def placeholders_of(job: JobRequest) -> dict[str, str]:
+    """The values of the placeholders that a job has. Raises like :func:`build_argv`."""
     if job.mode not in _MODES:
         raise JobRefused(
             Fault("runner", "mode", f"Chronon's driver has no mode {job.mode!r}", f"use {', '.join(_MODES)}"),
             conf=job.conf,
         )
-    mode, options = _MODES[job.mode]
     values = {
         "conf_path": os.path.abspath(job.path),
-        "mode": mode,
+        "mode": _MODES[job.mode][0],
         "table": job.table,
         "name": job.name,
         "conf_type": job.conf_type,
@@ -63,7 +68,7 @@ def build_argv(job: JobRequest, *, template: Sequence[str] | None) -> list[str]:
     labels = job.partitions
     if labels:
         values |= {"start_ds": labels[0], "end_ds": labels[-1], "partition": labels[-1]}
-    return filled_argv((*_DRIVER, *options) if template is None else template, values)
+    return values | ({JOB_TOKEN: job.token} if job.token else {})
 
 
 def filled_argv(template: Sequence[str], values: Mapping[str, str]) -> list[str]:
@@ -87,6 +92,16 @@ class JobStart:
     path: str  #: the job file
     mode: str
     logical_date: str | None  #: ISO-8601 with ``Z``; None without a window (H7)
+    token: str = ""  #: of the job that the command submits elsewhere
+
+    @property
+    def placeholders(self) -> dict[str, str]:
+        """The values of the placeholders that it has."""
+        values = {"conf_path": os.path.abspath(self.path), "mode": self.mode, "name": self.name, "conf_type": "job"}
+        values["table"] = ""
+        if self.logical_date is not None:
+            values |= dict.fromkeys(("start_ds", "end_ds", "partition"), self.logical_date)
+        return values | ({JOB_TOKEN: self.token} if self.token else {})
 
 
 def job_argv(template: Sequence[str], start: JobStart, *, legacy_start_time: bool) -> list[str]:
@@ -95,11 +110,7 @@ def job_argv(template: Sequence[str], start: JobStart, *, legacy_start_time: boo
     With ``legacy_start_time`` and a window, ``-start_time <logical date>`` follows, or ``-p start_time <logical date>``
     for Papermill (H6).
     """
-    values = {"conf_path": os.path.abspath(start.path), "mode": start.mode, "name": start.name, "conf_type": "job"}
-    values["table"] = ""
-    if start.logical_date is not None:
-        values |= dict.fromkeys(("start_ds", "end_ds", "partition"), start.logical_date)
-    argv = filled_argv(template, values)
+    argv = filled_argv(template, start.placeholders)
     if legacy_start_time and start.logical_date is not None:
         argv += ["-p", "start_time", start.logical_date] if _is_papermill(argv) else ["-start_time", start.logical_date]
     return argv

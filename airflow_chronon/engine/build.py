@@ -9,6 +9,7 @@ from airflow_chronon.core.settings.kinds import NO_VARIABLES, Kinds
 from airflow_chronon.core.settings.runners import RUNNERS, CommandRunnerSettings, with_warehouse
 from airflow_chronon.core.settings.variables import Secrets, filled_template
 from airflow_chronon.engine.command import CommandRunner
+from airflow_chronon.engine.job_commands import JobCommands
 from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.engine.protocol import JobRequest, Log, Runner
 
@@ -56,7 +57,60 @@ def _command_runner(
 ) -> CommandRunner:
     template = {} if found.argv is None else {"argv": filled_template(written["argv"], environ)}
     secrets = Secrets.of(written, own_env, environ=environ)
-    return CommandRunner(**{**found.arguments, **template}, unfilled_argv=found.argv, secrets=secrets)
+    own = {name: value for name, value in found.arguments.items() if name not in _OF_JOBS_ELSEWHERE}
+    return CommandRunner(**{**own, **template}, unfilled_argv=found.argv, secrets=secrets)
+
+
+_OF_JOBS_ELSEWHERE = ("job_id", "status", "cancel", "find", "states")
+
+
+@dataclass(frozen=True)
+class JobsElsewhere:
+    """What a ``command`` runner says of the jobs that it submits: its section, as it is written."""
+
+    settings: Mapping[str, object]
+    pattern: str  #: a regular expression over a line of the submitting command, whose one group is the id
+
+    def commands(
+        self,
+        environ: Mapping[str, str],
+        *,
+        given: Mapping[str, str],
+        placeholders: Mapping[str, str],
+        conf: str = "",
+    ) -> JobCommands:
+        """The commands that ask after the jobs of a run; ``given`` are the run's variables.
+
+        Raises :class:`airflow_chronon.errors.Rejected` like :func:`build_runner`.
+        """
+        runner = build_command_runner(self.settings, environ)
+        templates = {
+            name: filled_template(self.settings[name], environ)
+            for name in ("status", "cancel", "find")
+            if self.settings.get(name) is not None
+        }
+        return JobCommands(
+            status_argv=templates["status"],
+            cancel_argv=templates["cancel"],
+            find_argv=templates.get("find"),
+            environment=runner.environment_of(given),
+            placeholders=placeholders,
+            states=Kinds("runner", CommandRunnerSettings).read(self.settings, environ).states or {},
+            cwd=runner.cwd,
+            secrets=runner.secrets,
+            conf=conf,
+        )
+
+
+def jobs_elsewhere(settings: Mapping[str, object], environ: Mapping[str, str]) -> JobsElsewhere | None:
+    """What a section says of jobs elsewhere; None where its work is done by the runner itself.
+
+    Raises :class:`airflow_chronon.errors.Rejected` like :func:`build_runner`.
+    """
+    if not RUNNERS.takes(settings, "job_id") or settings.get("job_id") is None:
+        return None
+    found = Kinds("runner", CommandRunnerSettings).read(settings, environ)
+    return JobsElsewhere(settings, str(found.job_id))
 
 
 @dataclass(frozen=True)

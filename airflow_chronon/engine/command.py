@@ -115,8 +115,12 @@ class CommandRunner:
 
     def run(self, job: JobRequest, log: Log) -> None:
         """Run the command of a conf to its end; see :class:`airflow_chronon.engine.protocol.Runner`."""
+        self.run_command(self.command_of(job), log)
+
+    def command_of(self, job: JobRequest) -> Command:
+        """The command that does the work of a conf."""
         argv, shown = (build_argv(job, template=each) for each in (self.argv, self.unfilled_argv))
-        self.run_command(Command(job.conf, argv, job.environment, shown), log)
+        return Command(job.conf, argv, job.environment, shown)
 
     def run_command(self, command: Command, log: Log) -> None:
         """Run a command to its end; ends and raises as :meth:`run` does."""
@@ -160,9 +164,12 @@ class CommandRunner:
                 self._end(process)
                 self._process = None
 
+    def environment_of(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The whole environment of a command, with the variables of its run (S5)."""
+        return {**passed_on(os.environ, pass_env=self.pass_env), **self.env, **given}
+
     def _start(self, command: Command) -> subprocess.Popen[bytes]:
-        inherited = passed_on(os.environ, pass_env=self.pass_env)
-        environment, shown = {**inherited, **self.env, **command.environment}, command.shown
+        environment, shown = self.environment_of(command.environment), command.shown
         try:
             return subprocess.Popen(
                 command.argv,

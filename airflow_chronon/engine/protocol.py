@@ -28,6 +28,7 @@ class JobRequest:
     window: TimeWindow | None  #: what the run covers; None for a manual run without one (H7)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the run's variables (H5)
     inputs: tuple[TableDependency, ...] = field(default=(), repr=False)  #: what it reads, when the whole tree is known
+    token: str = ""  #: of the job that a command submits elsewhere; see :mod:`airflow_chronon.engine.remote`
 
     @property
     def conf(self) -> str:

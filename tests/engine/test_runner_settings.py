@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_chronon.core.settings.runners import RUNNERS
-from airflow_chronon.engine.build import CLASSES, build_runner
+from airflow_chronon.engine.build import CLASSES, build_runner, jobs_elsewhere
 from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.errors import Rejected
@@ -45,7 +45,10 @@ def test_settings_reach_the_runner():
             {"kind": "local", "warehouse": "/w", "spill_limit": "plenty"},
             "runner.spill_limit: 'plenty' is not an amount of memory .* Write it like 512MB or 2GB",
         ),
-        ({"kind": "command", "shell": "x"}, "unknown key 'shell' .* Allowed are argv, cwd, env, grace_seconds, kind"),
+        (
+            {"kind": "command", "shell": "x"},
+            "unknown key 'shell' .* Allowed are argv, cancel, cwd, env, find, grace_seconds",
+        ),
         ({"kind": "command", "argv": "zipline run"}, "runner.argv: 'zipline run' is not a list of arguments"),
         ({"kind": "command", "argv": []}, "runner.argv: .. is not a list of arguments"),
         ({"kind": "command", "argv": ["a\0b"]}, "runner.argv: .*a.x00b.* is not a list of arguments"),
@@ -69,3 +72,49 @@ def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
 
 def test_every_kind_of_settings_has_its_runner():
     assert set(CLASSES) == set(RUNNERS)
+
+
+ELSEWHERE = {
+    "kind": "command",
+    "argv": ["submit", "{job_token}"],
+    "job_id": r"ID: (\S+)",
+    "status": ["status", "{job_id}"],
+    "cancel": ["cancel", "{job_id}"],
+}
+
+
+def test_a_job_elsewhere_is_whole():
+    assert jobs_elsewhere(ELSEWHERE, {}).pattern == r"ID: (\S+)"
+    assert jobs_elsewhere({**ELSEWHERE, "find": ["find", "{job_token}"], "states": {"OVER": "failed"}}, {})
+    assert jobs_elsewhere({"kind": "command"}, {}) is None
+    assert jobs_elsewhere({"kind": "local"}, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"job_id": "ID"}, r"runner.job_id: 'ID' has 0 groups, not one .* Put what the id looks like in one pair"),
+        ({"job_id": "(a)(b)"}, "runner.job_id: .* has 2 groups"),
+        ({"job_id": "(a"}, "runner.job_id: '.a' is not a regular expression: missing"),
+        ({"job_id": 5}, "runner.job_id: 5 is not a regular expression"),
+        ({"status": None}, "a job that is known by its job_id has no status .* Add status: .program, '{job_id}'"),
+        ({"cancel": None}, "a job that is known by its job_id has no cancel"),
+        ({"status": ["status"]}, "status does not say which job .* Give it '{job_id}'"),
+        ({"cancel": ["cancel", "{job}"]}, r"runner.cancel\[1\]: the placeholder {job} of '{job}' is not known"),
+        ({"find": ["find"]}, "find does not say which job .* Give it '{job_token}'"),
+        ({"find": ["find", "{job_token}"], "argv": ["submit"]}, "find looks for a token that argv gives to no job"),
+        (
+            {"states": {"OVER": "gone"}},
+            "runner.states.OVER: 'gone' is no state of a job .* Write running, succeeded or",
+        ),
+        ({"job_id": None}, "status is about a job elsewhere, whose id nothing tells .* Add job_id, or leave it out"),
+        (
+            {"job_id": None, "status": None, "cancel": None},
+            "of argv is the token of a job elsewhere, whose id nothing tells .* Add job_id",
+        ),
+    ],
+)
+def test_half_a_job_elsewhere_is_refused(more, message):
+    settings = {name: value for name, value in {**ELSEWHERE, **more}.items() if value is not None}
+    with pytest.raises(Rejected, match=message):
+        build_runner(settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from airflow.sdk import BaseOperator
@@ -11,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.masking import mask_filled
+from airflow_chronon.airflow.operators.remote import RemoteTask, attempt_of
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables
 from airflow_chronon.core.calendar.instants import iso
@@ -21,7 +23,7 @@ from airflow_chronon.core.schedules.job_runs import JobRun, run_without_schedule
 from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.engine.argv import JobStart, job_argv
-from airflow_chronon.engine.build import build_command_runner
+from airflow_chronon.engine.build import JobsElsewhere, build_command_runner, jobs_elsewhere
 from airflow_chronon.engine.command import Command, CommandRunner
 from airflow_chronon.errors import ChrononError
 
@@ -37,7 +39,8 @@ class JobOperator(WorkMixin, BaseOperator):
         super().__init__(**kwargs)
         self._plan, self._job_path = plan, job_path
 
-    def execute(self, context: Any) -> None:
+    def execute(self, context: Any, event: Any = None) -> None:
+        """Run the command; Airflow calls it again with an ``event`` when its job elsewhere has ended."""
         given = given_variables(context)
         asked = self._requested(context)
         self.log.info("%s", format_job_run(asked, self._plan.schedule))
@@ -46,8 +49,32 @@ class JobOperator(WorkMixin, BaseOperator):
             settings, own_env = self._plan.settings.runner.model_dump(), self._plan.env
             mask_filled(settings, own_env)
             runner = build_command_runner(settings, os.environ, own_env=own_env)
+            elsewhere = jobs_elsewhere({**settings, "env": {**(settings.get("env") or {}), **own_env}}, os.environ)
+            if elsewhere is not None:
+                self.follow(self._remote(context, elsewhere, runner, asked, given), context)
+                return
+            command = self._command(self._start(asked), context, asked, runner, given)
             with self.stops_by(runner.stop):
-                runner.run_command(self._command(context, asked, runner, given), self.log.info)
+                runner.run_command(command, self.log.info)
+
+    def _remote(
+        self,
+        context: Mapping[str, Any],
+        elsewhere: JobsElsewhere,
+        runner: CommandRunner,
+        asked: JobRun | None,
+        given: Mapping[str, str],
+    ) -> RemoteTask:
+        start = self._start(asked)
+        command = self._command(start, context, asked, runner, given)
+        return RemoteTask(
+            elsewhere,
+            runner,
+            attempt_of(context, conf=self._plan.key),
+            lambda token: self._command(replace(start, token=token), context, asked, runner, given),
+            start.placeholders,
+            command.environment,
+        )
 
     def _requested(self, context: Mapping[str, Any]) -> JobRun | None:
         """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
@@ -57,11 +84,20 @@ class JobOperator(WorkMixin, BaseOperator):
         except ChrononError as error:
             raise AirflowFailException(str(error)) from None
 
+    def _start(self, asked: JobRun | None) -> JobStart:
+        date = None if asked is None else iso(asked.logical_date)
+        return JobStart(self._plan.key.partition("/")[2], self._job_path, RUN, date)
+
     def _command(
-        self, context: Mapping[str, Any], asked: JobRun | None, runner: CommandRunner, given: Mapping[str, str]
+        self,
+        start: JobStart,
+        context: Mapping[str, Any],
+        asked: JobRun | None,
+        runner: CommandRunner,
+        given: Mapping[str, str],
     ) -> Command:
         plan = self._plan
-        date = None if asked is None else iso(asked.logical_date)
+        date = start.logical_date
         environment = job_environment(
             conf=plan.key,
             mode=RUN,
@@ -72,7 +108,6 @@ class JobOperator(WorkMixin, BaseOperator):
             own={**runner.env, **filled(dict(plan.env), os.environ)},
             given=given,
         )
-        start = JobStart(plan.key.partition("/")[2], self._job_path, RUN, date)
         legacy = plan.job.document.legacy_start_time_arg
         argv, shown = (
             job_argv(template or (), start, legacy_start_time=legacy)

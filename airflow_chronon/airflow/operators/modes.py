@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator
@@ -14,10 +15,11 @@ from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.masking import mask_filled
+from airflow_chronon.airflow.operators.remote import KEY, RemoteTask, attempt_of
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
 from airflow_chronon.airflow.operators.write_order import WriteOrder, WriteOrderTrigger, format_predecessors
-from airflow_chronon.airflow_api.coverage import Ticket
+from airflow_chronon.airflow_api.coverage import Ticket, other_runs_of
 from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.login import CONNECTION_ID
 from airflow_chronon.catalogs.build import build_catalog
@@ -31,7 +33,9 @@ from airflow_chronon.core.schedules.partitioned import ModeRun, Run
 from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.core.waits.readiness import check_shape, missing_ranges
-from airflow_chronon.engine.build import build_runner
+from airflow_chronon.engine.argv import placeholders_of
+from airflow_chronon.engine.build import JobsElsewhere, build_runner, jobs_elsewhere
+from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.engine.templates import render_query
 from airflow_chronon.errors import ChrononError, Fault
@@ -103,7 +107,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         return without_passwords(query)
 
     def execute(self, context: Any, event: Any = None) -> None:
-        """Do the job; Airflow calls it again with an ``event`` when a wait for other writers is over."""
+        """Do the job; Airflow calls it again with an ``event`` when a wait is over, for other writers or for its job elsewhere."""
         given_variables(context)  # before anything waits or starts
         run = self._requested(context)
         keep_grid = self._hold_to_grid(context)
@@ -113,16 +117,50 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         if of is not None:
             for wait in self._plan.mode_waits(self._mode, of.window):
                 self.log.info("reads %s", format_wait(wait))
-            self._skip_if_outdated(context, of)
-            self._take_turn(context, of)
         job = self._request(context, of)
         with ends_as_airflow_task():
             catalog, settings = self._plan.settings.catalog.of_table(job.table), self._runner_settings()
             mask_filled(catalog, settings)
+            elsewhere = jobs_elsewhere(settings, os.environ)
+        if (
+            elsewhere is None
+        ):  # a job elsewhere that is under way is followed to its end first, whatever there is to wait for
+            self._may_begin(context, of)
+        with ends_as_airflow_task():
             runner = build_runner(settings, os.environ, default_root=catalog.get("root"))
+            if elsewhere is not None and isinstance(runner, CommandRunner):
+                remote = self._remote(context, elsewhere, runner, job)
+
+                def before_submitting() -> None:
+                    self._may_begin(context, of)
+                    if of is not None:
+                        self._wait_for_jobs_left(context, of, remote)
+                    keep_grid()
+
+                self.follow(remote, context, before_submitting=before_submitting)
+                return
             with self.stops_by(runner.stop):
                 keep_grid()
                 runner.run(job, self.log.info)
+
+    def _may_begin(self, context: Mapping[str, Any], of: ModeRun | None) -> None:
+        """Raises what ends or defers the task where its work is not to begin, or not yet."""
+        if of is not None:
+            self._skip_if_outdated(context, of)
+            self._take_turn(context, of)
+
+    @staticmethod
+    def _remote(
+        context: Mapping[str, Any], elsewhere: JobsElsewhere, runner: CommandRunner, job: JobRequest
+    ) -> RemoteTask:
+        return RemoteTask(
+            elsewhere,
+            runner,
+            attempt_of(context, conf=job.conf),
+            lambda token: runner.command_of(replace(job, token=token)),
+            placeholders_of(job),
+            job.environment,
+        )
 
     def _hold_to_grid(self, context: Mapping[str, Any]) -> Callable[[], None]:
         """Fail on another grid than the one of the first write (C22); returns what keeps the grid, for right before it."""
@@ -141,9 +179,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""
         if self.max_active_tis_per_dag == 1:
             return  # Airflow itself runs one at a time
-        order = WriteOrder(
-            Ticket(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window), self._plan.schedule
-        )
+        order = self._write_order(context, of)
         try:
             server = find_airflow()
             if server is None:
@@ -157,6 +193,26 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             raise AirflowException(f"whether others write these partitions is not known: {error}") from None
         if predecessors:
             self.log.info("%s", format_predecessors(predecessors))
+            self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")
+
+    def _write_order(self, context: Mapping[str, Any], of: ModeRun) -> WriteOrder:
+        ticket = Ticket(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window)
+        return WriteOrder(ticket, self._plan.schedule)
+
+    def _wait_for_jobs_left(self, context: Mapping[str, Any], of: ModeRun, remote: RemoteTask) -> None:
+        """A job elsewhere outlives its run: whoever writes the same partitions waits for its end too (C28)."""
+        order = self._write_order(context, of)
+        try:
+            server = find_airflow()
+            if server is None:
+                return  # _take_turn has said so
+            for run_id in other_runs_of(order.ticket, server, order.schedule, now=now()):
+                data = server.task_state(self._plan.dag_id, run_id, task_id=self.task_id, key=KEY)
+                trigger = None if data is None else remote.job_left_by(run_id, data, self.log.info)
+                if trigger is not None:
+                    self.defer(trigger=trigger, method_name="execute")
+        except AirflowUnreachable as error:
+            self.log.warning("whether others have left jobs for these partitions is not known yet: %s", error)
             self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")
 
     def _runner_settings(self) -> dict[str, Any]:

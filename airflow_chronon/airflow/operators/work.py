@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 
+from airflow_chronon.airflow.operators.remote import RemoteTask
 from airflow_chronon.airflow.operators.supervisor_watch import ends_with_supervisor
 from airflow_chronon.core.settings.environment import given_texts
 from airflow_chronon.core.settings.model import TaskDefaults
@@ -25,6 +26,18 @@ class WorkMixin:
     """For operators that work through a runner."""
 
     _stop: Callable[[], None] | None = None  #: ends the work that is under way
+    _cancel: Callable[[], None] | None = None  #: ends the job elsewhere that it waits for
+
+    def follow(
+        self, remote: RemoteTask, context: Mapping[str, Any], *, before_submitting: Callable[[], None] = lambda: None
+    ) -> None:
+        """Submit the job of this task, or go on with the one that is there; returns when it has ended well, and defers as long
+        as it has not. ``before_submitting`` may raise, so that nothing is submitted yet."""
+        self._cancel = remote.cancel
+        with self.stops_by(remote.stop):
+            trigger = remote.advance(context, self.log.info, before_submitting=before_submitting)  # type: ignore[attr-defined]
+        if trigger is not None:
+            self.defer(trigger=trigger, method_name="execute")  # type: ignore[attr-defined]
 
     @contextmanager
     def stops_by(self, stop: Callable[[], None]) -> Iterator[None]:
@@ -36,6 +49,8 @@ class WorkMixin:
     def on_kill(self) -> None:
         if self._stop is not None:
             self._stop()
+        if self._cancel is not None:
+            self._cancel()
 
 
 @contextmanager

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from airflow_chronon.core.bounds import MAX_INTEGER
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section
@@ -26,6 +26,9 @@ from airflow_chronon.core.settings.values import (
 
 #: What an argument of a command may have in braces.
 PLACEHOLDERS = ("conf_path", "mode", "start_ds", "end_ds", "partition", "table", "name", "conf_type")
+#: The token of a job elsewhere: the same for every try until that job has certainly ended badly, and new after a clear.
+JOB_TOKEN = "job_token"  # noqa: S105 - a placeholder
+JOB_ID = "job_id"  #: what the submitting command printed
 
 _NAMES = re.compile(r"[A-Za-z_*][A-Za-z0-9_*]*")
 _LOCAL_SCHEMES = ("file://", "local://")
@@ -51,14 +54,19 @@ def _is_argv(value: object) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(map(is_text, value)) and value[0] != ""
 
 
-def _argument(argument: str) -> str:
-    fault = placeholder_fault(argument)
-    if fault is not None:
-        raise refusal(*fault)
-    return argument
+def _arguments_of(*more: str) -> AfterValidator:
+    """Refuses an argument with other placeholders than :data:`PLACEHOLDERS` and ``more``."""
+
+    def judge(argument: str) -> str:
+        fault = placeholder_fault(argument, known=(*PLACEHOLDERS, *more))
+        if fault is not None:
+            raise refusal(*fault)
+        return argument
+
+    return AfterValidator(judge)
 
 
-def placeholder_fault(argument: str) -> tuple[str, str] | None:
+def placeholder_fault(argument: str, *, known: Collection[str] = (*PLACEHOLDERS, JOB_TOKEN)) -> tuple[str, str] | None:
     """What is wrong with the braces of an argument, and the remedy; None for a good one.
 
     :data:`VALUE` stands for the argument.
@@ -70,13 +78,36 @@ def placeholder_fault(argument: str) -> tuple[str, str] | None:
     unknown = [
         f"{{{name}}}"
         for _, name, specification, conversion in pieces
-        if name is not None and (name not in PLACEHOLDERS or specification or conversion)
+        if name is not None and (name not in known or specification or conversion)
     ]
     if not unknown:
         return None
     shown = " and ".join(unknown)
     which = f"the placeholder {shown} of {VALUE} is" if len(unknown) == 1 else f"{shown} of {VALUE} are"
-    return f"{which} not known", f"use {', '.join(PLACEHOLDERS)}"
+    return f"{which} not known", f"use {', '.join(known)}"
+
+
+def _names(argv: Collection[str], placeholder: str) -> bool:
+    """Whether an argument list has a placeholder."""
+    return any(name == placeholder for argument in argv for _, name, _, _ in Formatter().parse(argument))
+
+
+def _job_id_pattern(value: Any) -> str:
+    if not is_filled_text(value):
+        raise refusal(f"{VALUE} is not a regular expression", _JOB_ID_REMEDY)
+    try:
+        groups = re.compile(value).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        raise refusal(f"{VALUE} is not a regular expression: {error}", _JOB_ID_REMEDY) from None
+    if groups != 1:
+        raise refusal(f"{VALUE} has {groups} groups, not one", _JOB_ID_REMEDY)
+    pattern: str = value
+    return pattern
+
+
+_JOB_ID_REMEDY = (
+    "put what the id looks like in one pair of brackets, such as 'submitted with ID: (\\S+)'; others begin with (?:"
+)
 
 
 _Warehouse = Annotated[str, BeforeValidator(_folder)]
@@ -88,9 +119,17 @@ _Threads = Annotated[
     WithJsonSchema({"type": "integer", "minimum": 1}),
 ]
 _LocalFile = Annotated[str, judged(_is_local_file, "is not a file of this machine", "give the path of an SQLite file")]
-_Argv = Annotated[
-    list[Annotated[str, AfterValidator(_argument)]],
-    judged(_is_argv, "is not a list of arguments", 'write ["program", "--option", "{conf_path}"]'),
+_IS_ARGV = judged(_is_argv, "is not a list of arguments", 'write ["program", "--option", "{conf_path}"]')
+_Argv = Annotated[list[Annotated[str, _arguments_of(JOB_TOKEN)]], _IS_ARGV]
+_JobArgv = Annotated[list[Annotated[str, _arguments_of(JOB_ID, JOB_TOKEN)]], _IS_ARGV]
+_JobIdPattern = Annotated[str, BeforeValidator(_job_id_pattern)]
+_StateWord = Annotated[
+    Literal["running", "succeeded", "failed"],
+    judged(
+        lambda value: value in ("running", "succeeded", "failed"),
+        "is no state of a job",
+        "write running, succeeded or failed",
+    ),
 ]
 _Folder = Annotated[str, judged(lambda value: isinstance(value, str), "is not a folder", "give a path")]
 _Seconds = Annotated[
@@ -129,7 +168,7 @@ class LocalRunnerSettings(KindSettings):
 class CommandRunnerSettings(KindSettings):
     """A command that does the work."""
 
-    templates: ClassVar[frozenset[str]] = frozenset({"argv"})
+    templates: ClassVar[frozenset[str]] = frozenset({"argv", "status", "cancel", "find"})
 
     kind: Literal["command"] = "command"
     argv: _Argv | None = None
@@ -137,6 +176,52 @@ class CommandRunnerSettings(KindSettings):
     pass_env: list[_Pattern] | None = None
     cwd: _Folder | None = None
     grace_seconds: _Seconds | None = None
+    job_id: _JobIdPattern | None = Field(
+        default=None,
+        description="The command submits a job elsewhere and prints its id: a regular expression over its lines, with one group.",
+    )
+    status: _JobArgv | None = Field(
+        default=None, description="A command whose last line is the state of the job {job_id}; with job_id."
+    )
+    cancel: _JobArgv | None = Field(default=None, description="A command that ends the job {job_id}; with job_id.")
+    find: _Argv | None = Field(
+        default=None, description="A command that prints the id of the job submitted with {job_token}, or nothing."
+    )
+    states: dict[Text, _StateWord] | None = Field(
+        default=None, description="What further words of status mean: running, succeeded or failed."
+    )
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> CommandRunnerSettings:
+        """A job elsewhere is found, followed and ended, or it is none."""
+        if self.job_id is None:
+            for name in ("status", "cancel", "find", "states"):
+                if getattr(self, name) is not None:
+                    raise refusal(
+                        f"{name} is about a job elsewhere, whose id nothing tells", "add job_id, or leave it out"
+                    )
+            if _names(self.argv or (), JOB_TOKEN):
+                raise refusal(
+                    "{job_token} of argv is the token of a job elsewhere, whose id nothing tells", "add job_id"
+                )
+            return self
+        for name, argv, placeholder in (
+            ("status", self.status, JOB_ID),
+            ("cancel", self.cancel, JOB_ID),
+            ("find", self.find or (f"{{{JOB_TOKEN}}}",), JOB_TOKEN),
+        ):
+            if argv is None:
+                raise refusal(
+                    f"a job that is known by its job_id has no {name}", f"add {name}: [program, '{{{placeholder}}}']"
+                )
+            if not _names(argv, placeholder):
+                raise refusal(f"{name} does not say which job", f"give it '{{{placeholder}}}' as an argument")
+        if self.find is not None and not _names(self.argv or (), JOB_TOKEN):
+            raise refusal(
+                "find looks for a token that argv gives to no job",
+                "put '{job_token}' into argv: a name, a tag or an idempotency token",
+            )
+        return self
 
 
 RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings] = Kinds(

@@ -35,6 +35,8 @@ GOOD_SETTINGS = [
     "catalog: {root: /a, landed: success_file, storage_options: {key: '${A}'}, tables: [{match: 'v.*', root: 's3://b'}]}",
     "runner: {kind: command, argv: [a, '{mode}'], env: {B: '${A}'}, cwd: /a, grace_seconds: 1.5}",
     "runner: {kind: local, warehouse: /w, memory_limit: 2GB, spill_limit: 5GB, timeout: 2h, threads: 2, kv_store: /k}",
+    "runner: {kind: command, argv: [a, '{job_token}'], job_id: 'ID (.+)', status: [a, '{job_id}'], cancel: [b, '{job_id}'],"
+    " find: [c, '{job_token}'], states: {OVER: failed}}",
     "overrides: [{match: 'a/*', runner: {kind: command, cwd: /a}, catalog: {tables: []}, enabled: false}]",
 ]
 BAD_SETTINGS = [
@@ -60,6 +62,7 @@ BAD_SETTINGS = [
     "runner: {kind: command, argv: run.sh}",
     "runner: {kind: command, grace_seconds: -1}",
     "runner: {kind: local, threads: 0}",
+    "runner: {kind: command, job_id: 'ID (.+)', status: [a, '{job_id}'], cancel: [b, '{job_id}'], states: {OVER: gone}}",
     "overrides: [{catchup: true}]",
     "overrides: [{match: 'a/*', branch: b}]",
     "overrides: {match: 'a/*'}",

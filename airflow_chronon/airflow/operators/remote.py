@@ -1,0 +1,206 @@
+"""Tasks whose job runs elsewhere: one is submitted, then the task waits for its end without a worker (C28).
+
+The record of the job lies in Airflow's store of the task's state, which outlives retries and clears. When the wait is over
+the task asks once more itself, so that a resumed task, a retry and a cleared one go the same way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from airflow.sdk.execution_time.context import NEVER_EXPIRE
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_chronon.airflow.clock import moment
+from airflow_chronon.airflow.hooks import find_airflow
+from airflow_chronon.airflow.masking import amask_filled
+from airflow_chronon.airflow.operators.write_order import LEAVING_SECONDS
+from airflow_chronon.core.settings.variables import filled
+from airflow_chronon.engine.build import JobsElsewhere
+from airflow_chronon.engine.command import Command, CommandRunner
+from airflow_chronon.engine.job_commands import HURRY_SECONDS, CommandJobs, JobCommands
+from airflow_chronon.engine.remote import Answer, Attempt, JobRecord, JobState, RemoteRun
+from airflow_chronon.errors import ChrononError, Fault, JobFailed
+
+KEY = "chronon_job"  #: of the record in the state of a task
+#: Seconds between two questions: a twentieth of the time that the job has run, within these bounds.
+SHORTEST_POLL, LONGEST_POLL = 5.0, 60.0
+#: How many questions a triggerer asks at a time, in threads of their own: a cluster that hangs holds up no other trigger.
+_ASKING = ThreadPoolExecutor(max_workers=4, thread_name_prefix="chronon-status")
+
+
+@dataclass(frozen=True)
+class TaskLedger:
+    """The record of a task's job, in Airflow's store of the task's state."""
+
+    store_of_task: Any
+
+    def load(self) -> JobRecord | None:
+        data = self.store_of_task.get(KEY)
+        return None if data is None else JobRecord.from_json(data)
+
+    def store(self, record: JobRecord) -> None:
+        self.store_of_task.set(KEY, record.to_json(), retention=NEVER_EXPIRE)
+
+
+def attempt_of(context: Mapping[str, Any], *, conf: str) -> Attempt:
+    """The try that a context is for."""
+    ti, run = context["ti"], context["dag_run"]
+    return Attempt(conf, (ti.dag_id, context["run_id"], ti.task_id), run.clear_number or 0, ti.try_number)
+
+
+@dataclass
+class RemoteTask:
+    """The job elsewhere of one try of one task."""
+
+    elsewhere: JobsElsewhere
+    runner: CommandRunner
+    attempt: Attempt
+    submitting: Callable[[str], Command]  #: the command that submits a job with a token
+    placeholders: Mapping[str, str]
+    variables: Mapping[str, str]  #: those of the run
+    _run: RemoteRun | None = None
+    _jobs: CommandJobs | None = None
+
+    def advance(
+        self, context: Mapping[str, Any], log: Callable[[str], None], *, before_submitting: Callable[[], None]
+    ) -> RemoteTrigger | None:
+        """What to wait for without a worker; None when the job has ended well. Raises as
+        :meth:`airflow_chronon.engine.remote.RemoteRun.advance`."""
+        self._jobs = CommandJobs(self.runner, self.commands, self.elsewhere.pattern, self.submitting)
+        self._run = RemoteRun(self._jobs, TaskLedger(context["task_state_store"]), self.attempt, before_submitting)
+        job_id = self._run.advance(log)
+        if job_id is None:
+            return None
+        return RemoteTrigger(**self._to_wait_for(job_id))
+
+    def job_left_by(self, run_id: str, data: Any, log: Callable[[str], None]) -> JobLeftTrigger | None:
+        """What to wait for when the same task of another run has left a job that may still write; None for a job that has
+        ended. ``data`` is the record of that job. Raises ``JobFailed`` when nobody knows."""
+        record = JobRecord.from_json(data)
+        if not record.is_open:
+            return None
+        if record.job_id is None:
+            token = f"token {record.token}"
+            problem = f"{run_id} may have submitted a job for these partitions, {token}, and nobody knows its id"
+            remedy = f"see that no such job runs, then clear {run_id} or delete it"
+            raise JobFailed(Fault("C28", "", problem, remedy), conf=self.attempt.conf)
+        answer = self.commands.status(record.job_id)
+        if answer.state.has_ended:
+            return None
+        what = f"the job {record.job_id}, which {run_id} has left and which writes the same partitions"
+        log(f"waiting for {what}: {answer.said}")
+        return JobLeftTrigger(**self._to_wait_for(record.job_id))
+
+    @cached_property
+    def commands(self) -> JobCommands:
+        """What asks after jobs. Raises :class:`airflow_chronon.errors.Rejected` for settings that are wrong once filled in."""
+        return self.elsewhere.commands(
+            os.environ, given=self._given, placeholders=self.placeholders, conf=self.attempt.conf
+        )
+
+    @property
+    def _given(self) -> dict[str, str]:
+        """The variables of the run without those of the runner, which a trigger fills in itself (S4)."""
+        own = filled(dict(self.elsewhere.settings), os.environ).get("env") or {}
+        return {name: value for name, value in self.variables.items() if own.get(name) != value}
+
+    def _to_wait_for(self, job_id: str) -> dict[str, Any]:
+        """The arguments of a trigger."""
+        placeholders, variables = dict(self.placeholders), self._given
+        return {
+            "runner": dict(self.elsewhere.settings),
+            "job": {"id": job_id, "conf": self.attempt.conf, "placeholders": placeholders, "variables": variables},
+            "task_of": list(self.attempt.task),
+        }
+
+    def stop(self) -> None:
+        """End a submission that is under way; its job goes on, and the next try finds it."""
+        if self._jobs is not None:
+            self._jobs.stop()
+
+    def cancel(self) -> None:
+        """Ask for the end of the job: somebody stopped the task."""
+        if self._jobs is not None and self._run is not None and self._run.job_id is not None:
+            # it goes on in a session of its own should Airflow kill the worker meanwhile
+            self._jobs.commands.cancel(self._run.job_id, seconds=HURRY_SECONDS)
+
+
+class RemoteTrigger(BaseTrigger):
+    """Fires when a job elsewhere has ended; what cannot be told is asked again, for as long as it takes.
+
+    ``runner`` is the runner's section as it is written: it is filled in here, and stands so in no database (S4).
+    """
+
+    def __init__(self, *, runner: dict[str, Any], job: dict[str, Any], task_of: list[str], **_later: Any) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.runner, self.job, self.task_of = runner, job, task_of
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return f"{__name__}.{type(self).__name__}", {"runner": self.runner, "job": self.job, "task_of": self.task_of}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        await amask_filled(self.runner)
+        await asyncio.sleep(LEAVING_SECONDS)
+        began, said = moment(), ""
+        while True:
+            answer = await asyncio.get_running_loop().run_in_executor(_ASKING, self._status)
+            if answer.state.has_ended:
+                break
+            if answer.said != said:  # once, however often it says so
+                said = answer.said
+                self.log.info("the job %s: %s", self.job["id"], said)
+            await asyncio.sleep(min(LONGEST_POLL, max(SHORTEST_POLL, (moment() - began) / 20)))
+        yield TriggerEvent(answer.state.value)  # type: ignore[no-untyped-call]
+
+    async def on_kill(self) -> None:
+        """Somebody marked the task or cleared it. Airflow calls it too where another triggerer has taken the task over."""
+        problem = await asyncio.to_thread(self._cancel)
+        if problem:
+            self.log.warning("the job %s may not be cancelled: %s", self.job["id"], problem)
+        else:
+            self.log.info("asked for the end of the job %s", self.job["id"])
+
+    def _status(self) -> Answer:
+        try:
+            return self._commands().status(self.job["id"])
+        except ChrononError as error:  # a variable that only workers have, perhaps: that is no end of the job
+            return Answer(JobState.UNKNOWN, f"status cannot be asked: {error}")
+
+    def _cancel(self) -> str:
+        try:
+            if self._is_waited_for():
+                return "Airflow says that the task still waits for it"
+            return self._commands().cancel(self.job["id"], seconds=20)  # Airflow gives it 30
+        except ChrononError as error:
+            return str(error)
+
+    def _is_waited_for(self) -> bool:
+        """Whether the task is deferred all the same: then it was not a user who ended this trigger."""
+        server = find_airflow()
+        if server is None:
+            return False
+        dag_id, run_id, task_id = self.task_of
+        return any(each.task_id == task_id and each.state == "deferred" for each in server.tasks(dag_id, run_id))
+
+    def _commands(self) -> JobCommands:
+        elsewhere = JobsElsewhere(self.runner, "")
+        return elsewhere.commands(
+            os.environ,
+            given=self.job["variables"],
+            placeholders=self.job["placeholders"],
+            conf=self.job["conf"],
+        )
+
+
+class JobLeftTrigger(RemoteTrigger):
+    """Fires when the job of another run has ended; whoever ends this wait does not end that job."""
+
+    async def on_kill(self) -> None:
+        pass

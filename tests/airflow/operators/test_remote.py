@@ -1,0 +1,364 @@
+"""Tasks whose job runs elsewhere: submitted once, waited for without a worker, cancelled with the task (C28)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import shutil
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
+from airflow.sdk.module_loading import import_string
+from airflow.triggers.base import TriggerEvent
+
+from airflow_chronon.airflow.operators import remote as module
+from airflow_chronon.airflow.operators.remote import KEY as RECORD
+from airflow_chronon.airflow.operators.remote import JobLeftTrigger, RemoteTrigger
+from airflow_chronon.airflow.operators.write_order import WriteOrderTrigger
+from airflow_chronon.airflow_api.errors import AirflowUnreachable
+from airflow_chronon.airflow_api.fake import FakeAirflow
+from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
+from airflow_chronon.dags import build_dags
+from tests.support import airflow_jobs
+from tests.support.cluster import ScriptCluster
+from tests.support.conf_roots import ConfRootOnDisk
+from tests.support.schedules import at
+
+KEY = "2026-06-01"
+DAG_ID = "staging_query.orders.daily__1"
+
+
+class State(dict[str, Any]):
+    """Stands for the state that Airflow keeps of an asset."""
+
+    set = dict.__setitem__
+
+
+class TaskState(dict[str, Any]):
+    """Stands for the state that Airflow keeps of a task: JSON, over retries and clears."""
+
+    def set(self, key: str, value: Any, *, retention: Any = None) -> None:
+        self[key] = json.loads(json.dumps(value))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> ScriptCluster:
+    return ScriptCluster.in_folder(tmp_path / "cluster")
+
+
+@dataclass(frozen=True)
+class ConfRootAt:
+    """A conf root that is there."""
+
+    path: Path
+
+
+@pytest.fixture
+def root(tmp_path: Path, cluster: ScriptCluster, clock, monkeypatch) -> ConfRootOnDisk:
+    clock.instant = at("2026-06-10T00:00:00Z")
+    root = ConfRootOnDisk(tmp_path / "chronon")
+    runner = json.dumps(cluster.runner())
+    root.settings(f"catalog: {{kind: filesystem, root: {tmp_path}/warehouse}}\nrunner: {runner}\n")
+    root.staging_query("orders.daily")
+    for each in ("modes._PlanOperator", "job.JobOperator", "remote.RemoteTrigger"):
+        name = f"airflow_chronon.airflow.operators.{each}.log"
+        monkeypatch.setattr(name, logging.getLogger("operators"), raising=False)
+    monkeypatch.setattr("airflow_chronon.airflow.operators.modes.find_airflow", lambda: None)
+    monkeypatch.setattr(module, "find_airflow", lambda: None)
+    monkeypatch.setattr(module, "LEAVING_SECONDS", 0)
+    monkeypatch.setattr(module, "SHORTEST_POLL", 0.01)
+    return root
+
+
+class Task:
+    """One task over its tries, as Airflow keeps it."""
+
+    def __init__(
+        self,
+        root: ConfRootOnDisk | ConfRootAt,
+        *,
+        dag_id: str = DAG_ID,
+        task_id: str = "backfill",
+        run: Any = None,
+    ) -> None:
+        self.operator: Any = build_dags(conf_root=root.path)[dag_id].get_task(task_id)
+        self.state, self.grids = TaskState(), defaultdict[Any, State](State)
+        self.run = run or airflow_jobs.context(KEY)
+        started = datetime(2026, 6, 10, tzinfo=UTC) - timedelta(hours=1)
+        self.ti = SimpleNamespace(dag_id=dag_id, task_id=task_id, try_number=1, start_date=started)
+        self.run["dag_run"].clear_number = 0
+        self.run["params"] |= {"start_ds": None, "end_ds": None}
+
+    def begins(self, event: Any = None) -> None:
+        more = {"ti": self.ti, "task_state_store": self.state, "asset_state_store": self.grids}
+        self.operator.execute({**self.run, **more}, event)
+
+    def defers(self, event: Any = None) -> RemoteTrigger:
+        with pytest.raises(TaskDeferred) as deferred:
+            self.begins(event)
+        trigger = deferred.value.trigger
+        assert isinstance(trigger, RemoteTrigger)
+        assert deferred.value.method_name == "execute"
+        path, arguments = trigger.serialize()
+        again = import_string(path)(**json.loads(json.dumps(arguments)))  # as Airflow keeps it
+        assert isinstance(again, RemoteTrigger)
+        return again
+
+    def is_tried_again(self) -> None:
+        self.ti.try_number += 1
+
+    def is_cleared(self) -> None:
+        self.run["dag_run"].clear_number += 1
+        self.ti.try_number += 1
+
+
+@pytest.fixture
+def work(root: ConfRootOnDisk) -> Task:
+    return Task(root)
+
+
+async def _first(trigger: RemoteTrigger) -> TriggerEvent:
+    async for event in trigger.run():
+        return event
+    raise AssertionError("it never fired")
+
+
+def fire(trigger: RemoteTrigger) -> Any:
+    """What a trigger says when it fires."""
+    return asyncio.run(asyncio.wait_for(_first(trigger), 60)).payload
+
+
+class TestATask:
+    def test_submits_waits_without_a_worker_and_ends_well(self, work, cluster):
+        trigger = work.defers()
+        cluster.becomes("job-1", "SUCCESS")
+        work.begins(fire(trigger))
+        assert cluster.submissions == ["job-1 2026-06-01"]
+
+    def test_of_a_job_that_failed_fails_and_may_be_tried_again(self, work, cluster):
+        trigger = work.defers()
+        cluster.becomes("job-1", "FAILED")
+        event = fire(trigger)
+        with pytest.raises(AirflowException, match="the job job-1 has ended: FAILED") as failed:
+            work.begins(event)
+        assert not isinstance(failed.value, AirflowFailException)
+        work.is_tried_again()
+        assert work.defers().job["id"] == "job-2"
+
+    def test_that_is_tried_again_waits_for_the_job_that_is_there(self, work, cluster):
+        work.defers()
+        work.is_tried_again()
+        assert work.defers().job["id"] == "job-1"
+        assert len(cluster.submissions) == 1
+
+    def test_that_is_cleared_cancels_its_job_and_submits_when_that_has_ended(self, work, cluster):
+        work.defers()
+        work.is_cleared()
+        trigger = work.defers()
+        assert cluster.cancelled == ["job-1"] and len(cluster.submissions) == 1
+        assert work.defers(fire(trigger)).job["id"] == "job-2"
+
+    def test_whose_id_nobody_knows_fails_for_good_and_submits_nothing(self, work, cluster):
+        work.defers()
+        work.state[RECORD]["job_id"] = None  # as if the worker had died in between
+        work.is_tried_again()
+        says = r"Look for a job of backfill of staging_query\.orders\.daily__1 run-1"
+        with pytest.raises(AirflowFailException, match=says):
+            work.begins()
+        assert len(cluster.submissions) == 1
+
+    def test_that_is_stopped_cancels_its_job(self, work, cluster):
+        work.defers()
+        work.operator.on_kill()
+        assert cluster.cancelled == ["job-1"]
+
+    def test_whose_supervisor_is_gone_leaves_its_job_to_the_next_try(self, work, cluster):
+        work.defers()
+        work.operator._stop()
+        assert cluster.cancelled == []
+
+    def test_does_not_skip_a_job_that_is_under_way(self, corpus, cluster, root, clock, tmp_path):
+        # an upload that a newer partition overtakes while it runs
+        shutil.copytree(corpus, tmp_path / "corpus")
+        shutil.copy(root.path / "chronon.yaml", tmp_path / "corpus" / "chronon.yaml")
+        clock.instant = at("2026-06-10T00:30:00Z")
+        task = Task(
+            ConfRootAt(tmp_path / "corpus"),
+            dag_id="group_by.checkout.purchases.daily__3",
+            task_id="upload_to_kv",
+            run=airflow_jobs.context("2026-06-09"),
+        )
+        task.defers()
+        clock.instant = at("2026-06-11T00:30:00Z")
+        task.is_tried_again()
+        assert task.defers().job["id"] == "job-1"
+        cluster.becomes("job-1", "FAILED")
+        task.is_tried_again()
+        with pytest.raises(AirflowSkipException, match="a newer partition has closed"):
+            task.begins()
+
+
+def run_of(run_id: str, state: str, *, key: str = KEY) -> RunRecord:
+    """A run of a partition, as Airflow lists it."""
+    return RunRecord(DAG_ID, run_id, "manual", state, key, partition_date=at(f"{key}T00:00:00Z"))
+
+
+class TestAnotherRunOfThePartition:
+    @pytest.fixture
+    def airflow(self, monkeypatch) -> FakeAirflow:
+        """An Airflow where ``run-0`` has failed."""
+        fake = FakeAirflow(dag_records={DAG_ID: DagRecord(DAG_ID)})
+        for run_id, state, started in (("run-0", "failed", 1.0), ("run-1", "running", 2.0)):
+            fake.run_records.append(run_of(run_id, state))
+            fake.task_records.append(TaskRecord(DAG_ID, run_id, "backfill", state, 1, started))
+        monkeypatch.setattr("airflow_chronon.airflow.operators.modes.find_airflow", lambda: fake)
+        return fake
+
+    @pytest.fixture
+    def leave(self, work, airflow, cluster) -> Callable[..., None]:
+        """Let ``run-0`` have left ``job-0``."""
+
+        def leave(**of: Any) -> None:
+            cluster.becomes("job-0", "RUNNING")
+            record = {"token": "chronon-0", "number": 0, "clear": 0, "attempt": 1, "job_id": "job-0", **of}
+            airflow.task_states[DAG_ID, "run-0", "backfill", RECORD] = record
+
+        return leave
+
+    def test_waits_for_the_job_that_a_failed_one_has_left(self, work, leave, cluster):
+        # its worker was killed, and the run has no tries left: nobody follows that job any more
+        leave()
+        trigger = work.defers()
+        assert (type(trigger), trigger.job["id"], cluster.submissions) == (JobLeftTrigger, "job-0", [])
+        asyncio.run(trigger.on_kill())
+        assert cluster.cancelled == []
+        cluster.becomes("job-0", "FAILED")
+        assert work.defers(fire(trigger)).job["id"] == "job-1"
+
+    def test_waits_while_that_cannot_be_told(self, work, leave, cluster):
+        leave()
+        cluster.is_silent(True)
+        assert work.defers().job["id"] == "job-0"
+
+    def test_goes_on_when_it_has_ended(self, work, leave):
+        leave(ended="failed")
+        assert work.defers().job["id"] == "job-1"
+
+    def test_fails_while_nobody_knows_its_id(self, work, leave, cluster):
+        leave(job_id=None)
+        says = r"run-0 may have submitted .* token chronon-0.* clear run-0 or delete it"
+        with pytest.raises(AirflowException, match=says):
+            work.begins()
+        assert cluster.submissions == []
+
+    def test_of_another_partition_goes_on(self, work, leave, airflow):
+        leave()
+        airflow.run_records[0] = run_of("run-0", "failed", key="2026-06-02")
+        assert work.defers().job["id"] == "job-1"
+
+    def test_waits_for_an_airflow_that_does_not_answer(self, work, leave, airflow, cluster):
+        leave()
+
+        def before(name: str) -> None:
+            if name == "task_state":
+                raise AirflowUnreachable("http://a", "does not answer")
+
+        airflow.before = before
+        with pytest.raises(TaskDeferred) as deferred:
+            work.begins()
+        assert isinstance(deferred.value.trigger, WriteOrderTrigger) and cluster.submissions == []
+
+    def test_follows_its_own_job_whoever_waits(self, work, airflow, cluster):
+        # or the two would wait for each other
+        work.defers()
+        airflow.run_records[0] = run_of("run-0", "running")
+        airflow.task_records[0] = TaskRecord(DAG_ID, "run-0", "backfill", "deferred", 1, 1.0)
+        work.is_tried_again()
+        assert work.defers().job["id"] == "job-1"
+
+    def test_waits_for_one_that_waits_for_its_own_job(self, work, airflow, cluster):
+        # it holds no worker, and is the writer all the same
+        airflow.run_records[0] = run_of("run-0", "running")
+        airflow.task_records[0] = TaskRecord(DAG_ID, "run-0", "backfill", "deferred", 1, 1.0)
+        with pytest.raises(TaskDeferred) as deferred:
+            work.begins()
+        assert isinstance(deferred.value.trigger, WriteOrderTrigger) and cluster.submissions == []
+
+
+class TestTheTrigger:
+    def test_waits_while_the_cluster_is_silent_and_says_so_once(self, work, cluster, caplog):
+        caplog.set_level(logging.INFO, logger="operators")
+        trigger = work.defers()
+        cluster.is_silent(True)
+
+        async def play() -> Any:
+            firing = asyncio.create_task(_first(trigger))
+            while caplog.text.count("Connection refused") < 1:
+                await asyncio.sleep(0.01)
+            cluster.becomes("job-1", "SUCCESS")
+            asked_again = [await asyncio.to_thread(trigger._status) for _ in range(3)]
+            assert {answer.state.value for answer in asked_again} == {"unknown"}
+            assert not firing.done()
+            cluster.is_silent(False)
+            return (await firing).payload
+
+        assert asyncio.run(asyncio.wait_for(play(), 60)) == "succeeded"
+        assert caplog.text.count("Connection refused") == 1
+
+    def test_holds_nothing_of_the_environment_and_fills_it_in_itself(self, root, cluster, tmp_path, monkeypatch):
+        # S4, S5
+        monkeypatch.setenv("TOKEN_OF_CLUSTER", "hunter-two-three")
+        monkeypatch.setenv("AIRFLOW__A", "1")
+        script = 'case "$1 $SECRET $AIRFLOW__A" in "hunt"*"-three hunt"*"-three ") echo DONE;; esac'
+        runner = {
+            **cluster.runner(),
+            "status": ["sh", "-c", script, "{job_id}", "${TOKEN_OF_CLUSTER}"],
+            "env": {"SECRET": "${TOKEN_OF_CLUSTER}"},
+        }
+        root.settings(f"catalog: {{kind: filesystem, root: {tmp_path}/warehouse}}\nrunner: {json.dumps(runner)}\n")
+        cluster.every_job_begins_as("RUNNING")
+        trigger = Task(root).defers()
+        assert "hunter" not in str(trigger.serialize())
+        assert fire(trigger) == "succeeded"
+
+    def test_cancels_when_somebody_marks_or_clears_the_task(self, work, cluster):
+        asyncio.run(work.defers().on_kill())
+        assert cluster.cancelled == ["job-1"]
+
+    def test_cancels_nothing_when_another_triggerer_has_taken_over(self, work, cluster, monkeypatch):
+        # Airflow ends the trigger of a triggerer that was away for a while in the same way
+        fake = FakeAirflow()
+        fake.task_records.append(TaskRecord(DAG_ID, "run-1", "backfill", "deferred", 1, 0.0))
+        monkeypatch.setattr(module, "find_airflow", lambda: fake)
+        asyncio.run(work.defers().on_kill())
+        assert cluster.cancelled == []
+
+    def test_cancels_nothing_when_that_cannot_be_told(self, work, cluster, monkeypatch):
+        def unreachable() -> None:
+            raise AirflowUnreachable("http://a", "does not answer")
+
+        monkeypatch.setattr(module, "find_airflow", unreachable)
+        asyncio.run(work.defers().on_kill())
+        assert cluster.cancelled == []
+
+
+class TestAJobFile:
+    def test_goes_the_same_way(self, root, cluster):
+        airflow_jobs.write_job(root.path, runner=cluster.runner(), env={"REGION": "eu"})
+        window = {"start_time": "2026-06-01T09:00:00Z", "end_time": "2026-06-01T10:00:00Z"}
+        task = Task(root, dag_id="job.etl.hourly", task_id="run", run=airflow_jobs.context(**window))
+        trigger = task.defers()
+        task.is_tried_again()
+        assert task.defers().job["id"] == "job-1"
+        cluster.becomes("job-1", "DONE")
+        task.begins(fire(trigger))
+        assert cluster.submissions == ["job-1 2026-06-01T09:00:00Z"]
+        assert [(cluster.folder / f"{each}.env").read_text() for each in ("submit", "status")] == ["eu none\n"] * 2
