@@ -61,7 +61,7 @@ def _command_runner(
     return CommandRunner(**{**own, **template}, unfilled_argv=found.argv, secrets=secrets)
 
 
-_OF_JOBS_ELSEWHERE = ("job_id", "status", "cancel", "find", "states")
+_OF_JOBS_ELSEWHERE = ("job_id", "status", "cancel", "find", "idempotent", "states")
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class JobsElsewhere:
 
     settings: Mapping[str, object]
     pattern: str  #: a regular expression over a line of the submitting command, whose one group is the id
+    is_idempotent: bool = False  #: whether the token keeps a second submission from starting a second job
 
     def commands(
         self,
@@ -110,7 +111,7 @@ def jobs_elsewhere(settings: Mapping[str, object], environ: Mapping[str, str]) -
     if not RUNNERS.takes(settings, "job_id") or settings.get("job_id") is None:
         return None
     found = Kinds("runner", CommandRunnerSettings).read(settings, environ)
-    return JobsElsewhere(settings, str(found.job_id))
+    return JobsElsewhere(settings, str(found.job_id), is_idempotent=bool(found.idempotent))
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,11 @@ class CommandRunner:
         if process is not None:
             self._ask(process)
 
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it was told to stop: it starts nothing more."""
+        return self._stopped.is_set()
+
     @contextmanager
     def _started(self, command: Command) -> Iterator[subprocess.Popen[bytes]]:
         with watchdog(grace_seconds=self.grace_seconds, environment=passed_on(os.environ)) as watch:

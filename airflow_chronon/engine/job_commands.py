@@ -95,7 +95,7 @@ class CommandJobs:
     commands: JobCommands
     pattern: str  #: a regular expression over a line, whose one group is the id
     submitting: Callable[[str], Command]  #: the command that submits a job with a token
-    _is_stopped: bool = field(default=False, init=False)
+    is_idempotent: bool = False  #: whether the token keeps a second submission from starting a second job
 
     @property
     def can_find(self) -> bool:
@@ -103,7 +103,7 @@ class CommandJobs:
 
     @property
     def was_stopped(self) -> bool:
-        return self._is_stopped
+        return self.runner.was_stopped
 
     def submit(self, token: str, log: Log, on_id: Callable[[str], None]) -> None:
         pattern, is_known = re.compile(self.pattern), False
@@ -125,8 +125,3 @@ class CommandJobs:
 
     def cancel(self, job_id: str) -> str:
         return self.commands.cancel(job_id)
-
-    def stop(self) -> None:
-        """End a submission that is under way."""
-        self._is_stopped = True
-        self.runner.stop()

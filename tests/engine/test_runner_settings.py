@@ -86,6 +86,8 @@ ELSEWHERE = {
 def test_a_job_elsewhere_is_whole():
     assert jobs_elsewhere(ELSEWHERE, {}).pattern == r"ID: (\S+)"
     assert jobs_elsewhere({**ELSEWHERE, "find": ["find", "{job_token}"], "states": {"OVER": "failed"}}, {})
+    assert jobs_elsewhere({**ELSEWHERE, "idempotent": True}, {}).is_idempotent
+    assert not jobs_elsewhere(ELSEWHERE, {}).is_idempotent
     assert jobs_elsewhere({"kind": "command"}, {}) is None
     assert jobs_elsewhere({"kind": "local"}, {}) is None
 
@@ -103,6 +105,8 @@ def test_a_job_elsewhere_is_whole():
         ({"cancel": ["cancel", "{job}"]}, r"runner.cancel\[1\]: the placeholder {job} of '{job}' is not known"),
         ({"find": ["find"]}, "find does not say which job .* Give it '{job_token}'"),
         ({"find": ["find", "{job_token}"], "argv": ["submit"]}, "find looks for a token that argv gives to no job"),
+        ({"idempotent": True, "argv": ["submit"]}, "idempotent is about a token that argv gives to no job"),
+        ({"idempotent": "perhaps"}, "runner.idempotent: .* Write true or false"),
         (
             {"states": {"OVER": "gone"}},
             "runner.states.OVER: 'gone' is no state of a job .* Write running, succeeded or",

@@ -21,6 +21,7 @@ class MemoryCluster:
     """A cluster that remembers every submission; ``step`` is called wherever a worker may be killed."""
 
     can_find: bool = False
+    is_idempotent: bool = False
     step: Callable[[str], None] = lambda where: None
     jobs: dict[str, JobState] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)  #: job id to its token
@@ -28,13 +29,17 @@ class MemoryCluster:
     overlaps: list[tuple[str, str]] = field(default_factory=list)  #: jobs that were submitted beside a running one
     is_silent: bool = False
     was_stopped: bool = False
-    refuses: str = ""  #: ``start``: the command is not there; ``code``: it fails and submits nothing; ``late``: it fails afterwards
+    #: ``start``: the command is not there; ``code``: it fails and submits nothing; ``answer``: it fails and has submitted;
+    #: ``late``: it fails after the id; ``stop``: it is stopped before it submits.
+    refuses: str = ""
     on_its_way: list[str] = field(default_factory=list)  #: tokens of killed workers' commands that still submit
 
     def submit(self, token: str, log: Log, on_id: Callable[[str], None]) -> None:
         if self.refuses == "start":
             raise JobRefused(Fault("runner", "argv", "cannot start it"))
-        if self.refuses == "code":
+        if self.refuses == "stop":
+            self.was_stopped = True
+        if self.refuses in ("code", "stop"):
             raise JobFailed(Fault("runner", "", "it ended with exit code 1"))
         try:
             self.step("before the cluster has the job")
@@ -42,6 +47,8 @@ class MemoryCluster:
             self.on_its_way.append(token)
             raise
         job_id = self.accept(token)
+        if self.refuses == "answer":
+            raise JobFailed(Fault("runner", "", "it lost its connection"))
         self.step("before the id is printed")
         on_id(job_id)
         self.step("before the command ends")
@@ -49,6 +56,8 @@ class MemoryCluster:
             raise JobFailed(Fault("runner", "", "it gave up waiting"))
 
     def accept(self, token: str) -> str:
+        if self.is_idempotent and (known := self._job_of(token)):
+            return known
         job_id = f"job-{len(self.jobs) + 1}"
         self.overlaps += [(other, job_id) for other, state in self.jobs.items() if state is JobState.RUNNING]
         self.jobs[job_id], self.tokens[job_id] = JobState.RUNNING, token
@@ -63,6 +72,9 @@ class MemoryCluster:
         self.step("before the search")
         if self.is_silent:
             raise JobFailed(Fault("C28", "runner.find", "it cannot be told"))
+        return self._job_of(token)
+
+    def _job_of(self, token: str) -> str | None:
         return next((job_id for job_id, each in self.tokens.items() if each == token), None)
 
     def status(self, job_id: str) -> Answer:

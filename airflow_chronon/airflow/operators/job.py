@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.masking import mask_filled
-from airflow_chronon.airflow.operators.remote import RemoteTask, attempt_of
+from airflow_chronon.airflow.operators.remote import RemoteTask, attempt_of, check_no_job_is_left
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables
 from airflow_chronon.core.calendar.instants import iso
@@ -53,6 +53,7 @@ class JobOperator(WorkMixin, BaseOperator):
             if elsewhere is not None:
                 self.follow(self._remote(context, elsewhere, runner, asked, given), context)
                 return
+            check_no_job_is_left(context, self.log.info, conf=self._plan.key)
             command = self._command(self._start(asked), context, asked, runner, given)
             with self.stops_by(runner.stop):
                 runner.run_command(command, self.log.info)

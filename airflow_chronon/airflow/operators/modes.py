@@ -15,7 +15,7 @@ from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.masking import mask_filled
-from airflow_chronon.airflow.operators.remote import KEY, RemoteTask, attempt_of
+from airflow_chronon.airflow.operators.remote import RemoteTask, attempt_of, check_no_job_is_left
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
 from airflow_chronon.airflow.operators.write_order import WriteOrder, WriteOrderTrigger, format_predecessors
@@ -37,6 +37,7 @@ from airflow_chronon.engine.argv import placeholders_of
 from airflow_chronon.engine.build import JobsElsewhere, build_runner, jobs_elsewhere
 from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.engine.remote import KEY
 from airflow_chronon.engine.templates import render_query
 from airflow_chronon.errors import ChrononError, Fault
 
@@ -122,9 +123,10 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             catalog, settings = self._plan.settings.catalog.of_table(job.table), self._runner_settings()
             mask_filled(catalog, settings)
             elsewhere = jobs_elsewhere(settings, os.environ)
-        if (
-            elsewhere is None
-        ):  # a job elsewhere that is under way is followed to its end first, whatever there is to wait for
+        if elsewhere is None:
+            # a job elsewhere that is under way is followed to its end first, whatever there is to wait for
+            with ends_as_airflow_task():
+                check_no_job_is_left(context, self.log.info, conf=job.conf)
             self._may_begin(context, of)
         with ends_as_airflow_task():
             runner = build_runner(settings, os.environ, default_root=catalog.get("root"))

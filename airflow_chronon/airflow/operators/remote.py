@@ -11,9 +11,11 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
+from airflow.providers.standard.triggers.temporal import TimeDeltaTrigger
 from airflow.sdk.execution_time.context import NEVER_EXPIRE
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
@@ -21,16 +23,28 @@ from airflow_chronon.airflow.clock import moment
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.masking import amask_filled
 from airflow_chronon.airflow.operators.write_order import LEAVING_SECONDS
+from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.engine.build import JobsElsewhere
 from airflow_chronon.engine.command import Command, CommandRunner
 from airflow_chronon.engine.job_commands import HURRY_SECONDS, CommandJobs, JobCommands
-from airflow_chronon.engine.remote import Answer, Attempt, JobRecord, JobState, RemoteRun
+from airflow_chronon.engine.remote import (
+    KEY,
+    SETTLING_SECONDS,
+    Answer,
+    Attempt,
+    JobRecord,
+    JobState,
+    NotTold,
+    RemoteRun,
+    begin_beside,
+    find_settled,
+)
 from airflow_chronon.errors import ChrononError, Fault, JobFailed
 
-KEY = "chronon_job"  #: of the record in the state of a task
 #: Seconds between two questions: a twentieth of the time that the job has run, within these bounds.
 SHORTEST_POLL, LONGEST_POLL = 5.0, 60.0
+ASKING_AGAIN = timedelta(minutes=1)  #: until a task asks again whether there is a job, when that could not be told
 #: How many questions a triggerer asks at a time, in threads of their own: a cluster that hangs holds up no other trigger.
 _ASKING = ThreadPoolExecutor(max_workers=4, thread_name_prefix="chronon-status")
 
@@ -52,7 +66,15 @@ class TaskLedger:
 def attempt_of(context: Mapping[str, Any], *, conf: str) -> Attempt:
     """The try that a context is for."""
     ti, run = context["ti"], context["dag_run"]
-    return Attempt(conf, (ti.dag_id, context["run_id"], ti.task_id), run.clear_number or 0, ti.try_number)
+    task = (ti.dag_id, context["run_id"], ti.task_id)
+    return Attempt(conf, task, run.clear_number or 0, ti.try_number, ti.max_tries)
+
+
+def check_no_job_is_left(context: Mapping[str, Any], log: Callable[[str], None], *, conf: str) -> None:
+    """Raises ``JobRefused`` where an earlier try of a task, with another runner, left a job that may be running."""
+    kept = context.get("task_state_store")  # whoever calls a task by hand keeps nothing
+    if kept is not None and kept.get(KEY) is not None:
+        begin_beside(TaskLedger(kept), attempt_of(context, conf=conf), log)
 
 
 @dataclass
@@ -66,37 +88,69 @@ class RemoteTask:
     placeholders: Mapping[str, str]
     variables: Mapping[str, str]  #: those of the run
     _run: RemoteRun | None = None
-    _jobs: CommandJobs | None = None
+    _is_cancelled: bool = False
+    _asked_to_end: str | None = None
 
     def advance(
         self, context: Mapping[str, Any], log: Callable[[str], None], *, before_submitting: Callable[[], None]
-    ) -> RemoteTrigger | None:
+    ) -> BaseTrigger | None:
         """What to wait for without a worker; None when the job has ended well. Raises as
-        :meth:`airflow_chronon.engine.remote.RemoteRun.advance`."""
-        self._jobs = CommandJobs(self.runner, self.commands, self.elsewhere.pattern, self.submitting)
-        self._run = RemoteRun(self._jobs, TaskLedger(context["task_state_store"]), self.attempt, before_submitting)
-        job_id = self._run.advance(log)
+        :meth:`airflow_chronon.engine.remote.RemoteRun.advance`, but for what is to be asked again."""
+        ledger = TaskLedger(context["task_state_store"])
+        self._run = RemoteRun(
+            self._jobs(), ledger, self.attempt, before_submitting, settling_seconds=self._settling_seconds
+        )
+        try:
+            job_id = self._run.advance(log)
+        except NotTold as error:
+            return self._to_ask_again(error, log)
+        finally:
+            if self._is_cancelled:
+                self.cancel()  # its id may have come after the stop
         if job_id is None:
             return None
         return RemoteTrigger(**self._to_wait_for(job_id))
 
-    def job_left_by(self, run_id: str, data: Any, log: Callable[[str], None]) -> JobLeftTrigger | None:
+    def job_left_by(self, run_id: str, data: Any, log: Callable[[str], None]) -> BaseTrigger | None:
         """What to wait for when the same task of another run has left a job that may still write; None for a job that has
         ended. ``data`` is the record of that job. Raises ``JobFailed`` when nobody knows."""
         record = JobRecord.from_json(data)
         if not record.is_open:
             return None
-        if record.job_id is None:
-            token = f"token {record.token}"
-            problem = f"{run_id} may have submitted a job for these partitions, {token}, and nobody knows its id"
-            remedy = f"see that no such job runs, then clear {run_id} or delete it"
-            raise JobFailed(Fault("C28", "", problem, remedy), conf=self.attempt.conf)
-        answer = self.commands.status(record.job_id)
+        job_id = record.job_id
+        if job_id is None:
+            jobs = self._jobs()
+            if not jobs.can_find:
+                token = f"token {record.token}"
+                problem = f"{run_id} may have submitted a job for these partitions, {token}, and nobody knows its id"
+                remedy = f"see that no such job runs, then clear {run_id} or delete it"
+                raise JobFailed(Fault("C28", "", problem, remedy), conf=self.attempt.conf)
+            try:
+                job_id = find_settled(jobs, record.token, log, seconds=self._settling_seconds)
+            except NotTold as error:
+                return self._to_ask_again(error, log)
+            if job_id is None:
+                return None
+        answer = self.commands.status(job_id)
         if answer.state.has_ended:
             return None
-        what = f"the job {record.job_id}, which {run_id} has left and which writes the same partitions"
+        what = f"the job {job_id}, which {run_id} has left and which writes the same partitions"
         log(f"waiting for {what}: {answer.said}")
-        return JobLeftTrigger(**self._to_wait_for(record.job_id))
+        return JobLeftTrigger(**self._to_wait_for(job_id))
+
+    def _jobs(self) -> CommandJobs:
+        of = self.elsewhere
+        return CommandJobs(self.runner, self.commands, of.pattern, self.submitting, is_idempotent=of.is_idempotent)
+
+    @property
+    def _settling_seconds(self) -> float:
+        return SETTLING_SECONDS + self.runner.grace_seconds
+
+    @staticmethod
+    def _to_ask_again(error: NotTold, log: Callable[[str], None]) -> BaseTrigger:
+        log(str(error))
+        trigger: BaseTrigger = TimeDeltaTrigger(ASKING_AGAIN)
+        return trigger
 
     @cached_property
     def commands(self) -> JobCommands:
@@ -122,14 +176,16 @@ class RemoteTask:
 
     def stop(self) -> None:
         """End a submission that is under way; its job goes on, and the next try finds it."""
-        if self._jobs is not None:
-            self._jobs.stop()
+        self.runner.stop()
 
     def cancel(self) -> None:
         """Ask for the end of the job: somebody stopped the task."""
-        if self._jobs is not None and self._run is not None and self._run.job_id is not None:
+        self._is_cancelled = True
+        job_id = None if self._run is None else self._run.job_id
+        if job_id not in (None, self._asked_to_end):
+            self._asked_to_end = job_id
             # it goes on in a session of its own should Airflow kill the worker meanwhile
-            self._jobs.commands.cancel(self._run.job_id, seconds=HURRY_SECONDS)
+            self.commands.cancel(str(job_id), seconds=HURRY_SECONDS)
 
 
 class RemoteTrigger(BaseTrigger):
@@ -187,7 +243,10 @@ class RemoteTrigger(BaseTrigger):
         if server is None:
             return False
         dag_id, run_id, task_id = self.task_of
-        return any(each.task_id == task_id and each.state == "deferred" for each in server.tasks(dag_id, run_id))
+        try:
+            return bool(server.tasks(dag_id, run_id, task_id=task_id, states=("deferred",)))
+        except NotThere:  # the run was deleted
+            return False
 
     def _commands(self) -> JobCommands:
         elsewhere = JobsElsewhere(self.runner, "")

@@ -27,6 +27,7 @@ class WorkMixin:
 
     _stop: Callable[[], None] | None = None  #: ends the work that is under way
     _cancel: Callable[[], None] | None = None  #: ends the job elsewhere that it waits for
+    _is_killed = False  #: a task goes on for the seconds until its worker is ended, and starts nothing more
 
     def follow(
         self, remote: RemoteTask, context: Mapping[str, Any], *, before_submitting: Callable[[], None] = lambda: None
@@ -43,10 +44,13 @@ class WorkMixin:
     def stops_by(self, stop: Callable[[], None]) -> Iterator[None]:
         """While work is under way: it ends when Airflow stops the task, and when the task's supervisor is gone."""
         self._stop = stop
+        if self._is_killed:
+            stop()
         with ends_with_supervisor(stop):
             yield
 
     def on_kill(self) -> None:
+        self._is_killed = True
         if self._stop is not None:
             self._stop()
         if self._cancel is not None:

@@ -187,6 +187,10 @@ class CommandRunnerSettings(KindSettings):
     find: _Argv | None = Field(
         default=None, description="A command that prints the id of the job submitted with {job_token}, or nothing."
     )
+    idempotent: bool | None = Field(
+        default=None,
+        description="true: a second submission with one {job_token} starts no second job, and prints the id of the first.",
+    )
     states: dict[Text, _StateWord] | None = Field(
         default=None, description="What further words of status mean: running, succeeded or failed."
     )
@@ -195,33 +199,36 @@ class CommandRunnerSettings(KindSettings):
     def _is_whole(self) -> CommandRunnerSettings:
         """A job elsewhere is found, followed and ended, or it is none."""
         if self.job_id is None:
-            for name in ("status", "cancel", "find", "states"):
-                if getattr(self, name) is not None:
-                    raise refusal(
-                        f"{name} is about a job elsewhere, whose id nothing tells", "add job_id, or leave it out"
-                    )
-            if _names(self.argv or (), JOB_TOKEN):
-                raise refusal(
-                    "{job_token} of argv is the token of a job elsewhere, whose id nothing tells", "add job_id"
-                )
-            return self
+            self._says_nothing_of_jobs()
+        else:
+            self._says_which_job()
+        return self
+
+    def _says_nothing_of_jobs(self) -> None:
+        for name in ("status", "cancel", "find", "idempotent", "states"):
+            if getattr(self, name) is not None:
+                raise refusal(f"{name} is about a job elsewhere, whose id nothing tells", "add job_id, or leave it out")
+        if _names(self.argv or (), JOB_TOKEN):
+            problem = "{job_token} of argv is the token of a job elsewhere, whose id nothing tells"
+            raise refusal(problem, "add job_id")
+
+    def _says_which_job(self) -> None:
         for name, argv, placeholder in (
             ("status", self.status, JOB_ID),
             ("cancel", self.cancel, JOB_ID),
             ("find", self.find or (f"{{{JOB_TOKEN}}}",), JOB_TOKEN),
         ):
             if argv is None:
-                raise refusal(
-                    f"a job that is known by its job_id has no {name}", f"add {name}: [program, '{{{placeholder}}}']"
-                )
+                remedy = f"add {name}: [program, '{{{placeholder}}}']"
+                raise refusal(f"a job that is known by its job_id has no {name}", remedy)
             if not _names(argv, placeholder):
                 raise refusal(f"{name} does not say which job", f"give it '{{{placeholder}}}' as an argument")
-        if self.find is not None and not _names(self.argv or (), JOB_TOKEN):
-            raise refusal(
-                "find looks for a token that argv gives to no job",
-                "put '{job_token}' into argv: a name, a tag or an idempotency token",
-            )
-        return self
+        if not _names(self.argv or (), JOB_TOKEN):
+            remedy = "put '{job_token}' into argv: a name, a tag or an idempotency token"
+            if self.find is not None:
+                raise refusal("find looks for a token that argv gives to no job", remedy)
+            if self.idempotent:
+                raise refusal("idempotent is about a token that argv gives to no job", remedy)
 
 
 RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings] = Kinds(

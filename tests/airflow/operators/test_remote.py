@@ -6,6 +6,8 @@ import asyncio
 import json
 import logging
 import shutil
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
 from airflow.sdk.module_loading import import_string
 from airflow.triggers.base import TriggerEvent
@@ -23,7 +26,7 @@ from airflow_chronon.airflow.operators import remote as module
 from airflow_chronon.airflow.operators.remote import KEY as RECORD
 from airflow_chronon.airflow.operators.remote import JobLeftTrigger, RemoteTrigger
 from airflow_chronon.airflow.operators.write_order import WriteOrderTrigger
-from airflow_chronon.airflow_api.errors import AirflowUnreachable
+from airflow_chronon.airflow_api.errors import AirflowUnreachable, NotThere
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
 from airflow_chronon.dags import build_dags
@@ -93,7 +96,7 @@ class Task:
         self.state, self.grids = TaskState(), defaultdict[Any, State](State)
         self.run = run or airflow_jobs.context(KEY)
         started = datetime(2026, 6, 10, tzinfo=UTC) - timedelta(hours=1)
-        self.ti = SimpleNamespace(dag_id=dag_id, task_id=task_id, try_number=1, start_date=started)
+        self.ti = SimpleNamespace(dag_id=dag_id, task_id=task_id, try_number=1, max_tries=3, start_date=started)
         self.run["dag_run"].clear_number = 0
         self.run["params"] |= {"start_ds": None, "end_ds": None}
 
@@ -117,12 +120,20 @@ class Task:
 
     def is_cleared(self) -> None:
         self.run["dag_run"].clear_number += 1
+        self.ti.max_tries = self.ti.try_number + 3
         self.ti.try_number += 1
 
 
 @pytest.fixture
 def work(root: ConfRootOnDisk) -> Task:
     return Task(root)
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert holds()
 
 
 async def _first(trigger: RemoteTrigger) -> TriggerEvent:
@@ -184,6 +195,74 @@ class TestATask:
         work.defers()
         work.operator._stop()
         assert cluster.cancelled == []
+
+    def test_that_is_stopped_while_it_submits_cancels_the_job_that_comes_of_it(self, work, cluster):
+        # the id is printed on the way out
+        cluster.hold("accepted")
+        script = cluster.script.read_text()
+        cluster.script.write_text(
+            script.replace("cd ", "trap 'echo \"submitted with ID: job-1\"; exit 1' TERM\ncd ", 1)
+        )
+
+        def stop() -> None:
+            _until(lambda: cluster.is_held)
+            work.operator.on_kill()
+
+        stopper = threading.Thread(target=stop)
+        stopper.start()
+        with pytest.raises(AirflowException, match="was stopped"):
+            work.begins()
+        stopper.join()
+        assert (cluster.cancelled, work.state[RECORD]["job_id"]) == (["job-1"], "job-1")
+
+    def test_that_was_stopped_before_submits_nothing(self, work, cluster):
+        # Airflow lets a stopped task go on for some seconds
+        work.operator.on_kill()
+        with pytest.raises(AirflowException, match="stopped before it submitted"):
+            work.begins()
+        assert (cluster.submissions, work.state) == ([], {})
+
+    def test_asks_again_and_spends_no_try_while_it_cannot_be_told_whether_there_is_a_job(self, root, cluster, tmp_path):
+        runner = json.dumps(cluster.runner(finds=True))
+        root.settings(f"catalog: {{kind: filesystem, root: {tmp_path}/warehouse}}\nrunner: {runner}\n")
+        work = Task(root)
+        work.defers()
+        work.state[RECORD]["job_id"] = None  # as if the worker had died in between
+        cluster.is_silent(True)
+        work.is_tried_again()
+        with pytest.raises(TaskDeferred) as deferred:
+            work.begins()
+        assert isinstance(deferred.value.trigger, DateTimeTrigger)
+        cluster.is_silent(False)
+        assert work.defers().job["id"] == "job-1"
+        assert len(cluster.submissions) == 1
+
+    def test_whose_record_cannot_be_read_fails_for_good(self, work, cluster):
+        work.state[RECORD] = {"job": 7}
+        with pytest.raises(AirflowFailException, match=r"cannot be read.*delete the key chronon_job of its state"):
+            work.begins()
+        assert cluster.submissions == []
+
+    def test_whose_runner_was_changed_does_not_write_beside_the_job_that_it_left(self, root, work, cluster, tmp_path):
+        work.defers()
+        script = ["sh", "-c", f"touch {tmp_path}/written"]
+        runner = json.dumps({"kind": "command", "argv": script})
+        root.settings(f"catalog: {{kind: filesystem, root: {tmp_path}/warehouse}}\nrunner: {runner}\n")
+        work.operator = Task(root).operator
+        work.is_tried_again()
+        with pytest.raises(AirflowFailException, match=r"left the job job-1, and the runner that is set now"):
+            work.begins()
+        assert not (tmp_path / "written").exists()
+        work.is_cleared()
+        work.begins()
+        assert (tmp_path / "written").exists()
+
+    def test_is_not_cleared_with_another_one_of_its_run(self, work, cluster):
+        trigger = work.defers()
+        work.run["dag_run"].clear_number += 1
+        cluster.becomes("job-1", "SUCCESS")
+        work.begins(fire(trigger))
+        assert len(cluster.submissions) == 1
 
     def test_does_not_skip_a_job_that_is_under_way(self, corpus, cluster, root, clock, tmp_path):
         # an upload that a newer partition overtakes while it runs
@@ -258,6 +337,18 @@ class TestAnotherRunOfThePartition:
         with pytest.raises(AirflowException, match=says):
             work.begins()
         assert cluster.submissions == []
+
+    def test_looks_for_the_job_where_it_can(self, root, leave, cluster, tmp_path, monkeypatch):
+        runner = json.dumps(cluster.runner(finds=True))
+        root.settings(f"catalog: {{kind: filesystem, root: {tmp_path}/warehouse}}\nrunner: {runner}\n")
+        monkeypatch.setattr(module, "SETTLING_SECONDS", -4)  # without the grace of the command
+        leave(job_id=None)
+        work = Task(root)
+        (cluster.folder / "submissions").write_text("job-0 2026-06-01 chronon-0\n")
+        trigger = work.defers()
+        assert (type(trigger), trigger.job["id"]) == (JobLeftTrigger, "job-0")
+        (cluster.folder / "submissions").write_text("")
+        assert work.defers().job["id"] == "job-1"
 
     def test_of_another_partition_goes_on(self, work, leave, airflow):
         leave()
@@ -340,6 +431,15 @@ class TestTheTrigger:
         monkeypatch.setattr(module, "find_airflow", lambda: fake)
         asyncio.run(work.defers().on_kill())
         assert cluster.cancelled == []
+
+    def test_cancels_when_the_run_was_deleted(self, work, cluster, monkeypatch):
+        # its record went with it: nobody will know of the job
+        def gone(name: str) -> None:
+            raise NotThere("listing", status=404, detail="there is no such run")
+
+        monkeypatch.setattr(module, "find_airflow", lambda: FakeAirflow(before=gone))
+        asyncio.run(work.defers().on_kill())
+        assert cluster.cancelled == ["job-1"]
 
     def test_cancels_nothing_when_that_cannot_be_told(self, work, cluster, monkeypatch):
         def unreachable() -> None:
