@@ -135,3 +135,13 @@ def import_error_of(answer: Answer) -> ImportErrorRecord:
     return ImportErrorRecord(
         filename=answer.text("filename"), bundle=answer.text_or_none("bundle_name"), text=answer.text("stack_trace")
     )
+
+
+def log_lines_of(answer: Answer) -> tuple[str, ...]:
+    """The lines of a log, which is a list of texts or of objects with an event each."""
+    found: list[str] = []
+    for line in answer.value("content") or ():
+        event = line.get("event") if isinstance(line, dict) else line
+        if isinstance(event, str):
+            found += event.splitlines()
+    return tuple(found)

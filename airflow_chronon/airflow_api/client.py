@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from airflow_chronon.airflow_api.answers import Answer, backfill_of, dag_of, import_error_of, run_of, task_of
+from airflow_chronon.airflow_api.answers import (
+    Answer,
+    backfill_of,
+    dag_of,
+    import_error_of,
+    log_lines_of,
+    run_of,
+    task_of,
+)
 from airflow_chronon.airflow_api.errors import AirflowRefused, AirflowUnreachable, Conflict, NotThere
 from airflow_chronon.airflow_api.login import Login
 from airflow_chronon.airflow_api.records import (
@@ -123,6 +131,21 @@ class AirflowRest:
             task_of, self._call(what, "GET", f"{_RUN}/taskInstances/{{task}}/tries", at=at).items("task_instances")
         )
         return tuple(sorted((each for each in found if each.try_number < task.try_number), key=_by_try))
+
+    def newest_tasks(self, dag_id: str, *, task_id: str, states: Sequence[str], limit: int) -> tuple[TaskRecord, ...]:
+        query = {"task_id": task_id, "state": states, "order_by": "-start_date", "limit": limit}
+        what, at = f"listing the last tasks of {dag_id}", {"dag": dag_id, "run": ANY}
+        answer = self._call(what, "GET", f"{_RUN}/taskInstances", at=at, query=query)
+        return tuple(map(task_of, answer.items("task_instances")))
+
+    def log_lines(self, task: TaskRecord) -> tuple[str, ...]:
+        at = {"dag": task.dag_id, "run": task.run_id, "task": task.task_id, "try": task.try_number}
+        what = f"reading the log of {task.task_id} in {task.run_id} of {task.dag_id}"
+        path = f"{_RUN}/taskInstances/{{task}}/logs/{{try}}"
+        try:
+            return log_lines_of(self._call(what, "GET", path, at=at, query={"full_content": True}))
+        except NotThere:
+            return ()
 
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
         given = {name: value for name, value in (("state", state), ("note", note)) if value is not None}

@@ -11,15 +11,13 @@ from airflow_chronon.airflow_api.records import BackfillRecord, RunRecord
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.runs.states import KnownRun
+from airflow_chronon.core.runs.task_ids import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.runs.write_order import BUSY_STATES, Writer, writers_before
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
-LAST_TASK = "landed"  #: every run of a conf ends with it
-READY_TASK = "ready"  #: joins the waits of a run, and does nothing
-WAIT_PREFIX, GATE_PREFIX = "wait.", "gate."  #: how the ids of tasks begin that only wait
 _BEGUN = ("running", "restarting", "deferred", "up_for_retry", "success", "failed")
 #: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
 LONGEST_RUN = 366 * DAY

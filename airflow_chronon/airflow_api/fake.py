@@ -39,6 +39,7 @@ class FakeAirflow:
     jobs: dict[str, IntervalSchedule] = field(default_factory=dict)
     states: dict[tuple[str, str], Any] = field(default_factory=dict)
     task_states: dict[tuple[str, str, str, str], Any] = field(default_factory=dict)  #: by DAG, run, task and key
+    logs: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)  #: by DAG, run and task
     config: dict[tuple[str, str], str] = field(default_factory=dict)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     before: Callable[[str], None] = lambda name: None
@@ -118,6 +119,16 @@ class FakeAirflow:
     def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
         self._called("earlier_tries", task.dag_id, task.run_id, task.task_id)
         return tuple(replace(task, try_number=number, state="failed") for number in range(1, task.try_number))
+
+    def newest_tasks(self, dag_id: str, *, task_id: str, states: Sequence[str], limit: int) -> tuple[TaskRecord, ...]:
+        self._called("newest_tasks", dag_id, task_id)
+        found = self.tasks(dag_id, task_id=task_id, states=states)
+        self.calls.pop()
+        return tuple(sorted(found, key=lambda task: task.start or 0, reverse=True)[:limit])
+
+    def log_lines(self, task: TaskRecord) -> tuple[str, ...]:
+        self._called("log_lines", task.dag_id, task.run_id, task.task_id)
+        return self.logs.get((task.dag_id, task.run_id, task.task_id), ())
 
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
         self._called("patch_run", dag_id, run_id, state, note)

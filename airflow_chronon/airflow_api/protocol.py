@@ -69,6 +69,12 @@ class AirflowServer(Protocol):
     def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
         """The tries of a task instance before the present one, oldest first."""
 
+    def newest_tasks(self, dag_id: str, *, task_id: str, states: Sequence[str], limit: int) -> tuple[TaskRecord, ...]:
+        """The task instances of a DAG's runs that began last, newest first; at most ``limit``, which is at most 100."""
+
+    def log_lines(self, task: TaskRecord) -> tuple[str, ...]:
+        """The lines of the log of a task's last try, oldest first; nothing when there is none."""
+
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
         """Set the state (``failed``, ``success``, ``queued``) or the note of a run."""
 

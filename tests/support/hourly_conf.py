@@ -45,7 +45,7 @@ def place(root: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 def airflow(monkeypatch: pytest.MonkeyPatch) -> FakeAirflow:
     """An Airflow that the commands find."""
     fake = FakeAirflow(dag_records={DAG: DagRecord(DAG)}, specs={DAG: SPEC})
-    for module in ("partitions", "backfill"):
+    for module in ("partitions", "backfill", "why"):
         monkeypatch.setattr(f"airflow_chronon.cli.commands.{module}.find_server", lambda address: fake)
     monkeypatch.setattr("airflow_chronon.cli.commands.backfill.need_server", lambda address: fake)
     return fake

@@ -14,7 +14,6 @@ from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperato
 from airflow_chronon.airflow.operators.work import BEFORE_ANY_WORK, NO_WORK, task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
-from airflow_chronon.airflow_api.coverage import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.naming import legal_id
@@ -22,6 +21,7 @@ from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.names import display_name, wait_names
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.partitions.spellings import spellings_pattern
+from airflow_chronon.core.runs.task_ids import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.waits.dependencies import TableDependency
 

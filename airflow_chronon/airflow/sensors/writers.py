@@ -17,9 +17,9 @@ from airflow.sdk.execution_time.comms import GetDRCount, GetTaskStates
 from airflow.utils.state import DagRunState
 
 from airflow_chronon.airflow.sensors.supervisor import Supervisor
-from airflow_chronon.airflow_api.coverage import LAST_TASK
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.limits import MOST_ASKED
+from airflow_chronon.core.runs.task_ids import LAST_TASK
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import (
     Forecast,
