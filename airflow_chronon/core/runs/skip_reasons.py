@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -94,6 +94,17 @@ class Skips:
         if schedule.catch_up.enabled:  # what was missed before a flip is due; what a cap dropped stays dropped (H13)
             return self._beyond_limits(start, run, schedule) or limits
         return limits or self._not_made_up(fire)
+
+    def instants(self, schedules: Iterable[AnySchedule]) -> Iterator[Instant]:
+        """The instants with which a reason compares where partitions and their runs lie; ``schedules`` are all that held."""
+        facts = self._facts
+        yield from (each for each in (facts.last_end, facts.first_seen) if each is not None)
+        if self._next is not None:
+            yield self._next.end
+        for schedule in schedules:
+            policy = schedule.catch_up
+            found = (schedule.first_start, policy.end, policy.skip_to, self._oldest_kept(schedule))
+            yield from (each for each in found if each is not None)
 
     def _not_made_up(self, fire: Instant) -> Reason:
         first_seen = self._facts.first_seen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -75,7 +75,7 @@ class PartitionRow:
 class Known:
     """What catalog, Airflow and record say of one conf or job; None is not asked."""
 
-    landed: frozenset[str] | None = None
+    landed: Container[str] | None = None
     runs: Sequence[KnownRun] | None = None
     kept_grid: str | None = None
     revisions: Sequence[ScheduleRevision] = ()
@@ -89,24 +89,33 @@ def partition_rows(
     schedule: AnySchedule, starts: Iterable[Instant], known: Known, *, now: Instant
 ) -> list[PartitionRow]:
     """A row per partition start, in the order given."""
-    by_start = newest_runs(schedule, known.runs or ())
-    last_end = max((run.window.end for run in known.runs or () if run.is_scheduled), default=None)
-    facts = SkipFacts(now, last_end, known.kept_grid, known.is_active, known.first_seen, known.halted)
-    skips = Skips(schedule, facts, revisions=known.revisions)
-    rows = []
-    for start in starts:
+    states = PartitionStates(schedule, known, now=now)
+    return [states.row(start) for start in starts]
+
+
+class PartitionStates:
+    """What became of each partition of one conf, or interval of one job, as of one moment."""
+
+    def __init__(self, schedule: AnySchedule, known: Known, *, now: Instant) -> None:
+        self._schedule, self._known, self._now = schedule, known, now
+        self.runs = newest_runs(schedule, known.runs or ())  #: the run that decides, by partition start
+        last_end = max((run.window.end for run in known.runs or () if run.is_scheduled), default=None)
+        facts = SkipFacts(now, last_end, known.kept_grid, known.is_active, known.first_seen, known.halted)
+        self.skips = Skips(schedule, facts, revisions=known.revisions)
+
+    def row(self, start: Instant) -> PartitionRow:
+        """The partition that starts at ``start``."""
+        schedule, known = self._schedule, self._known
         label = schedule.label(start)
         landed = None if known.landed is None else label in known.landed
         row = PartitionRow(label, start, State.MISSING, landed, good=known.good)
-        if schedule.end_of(start) > now:
-            rows.append(replace(row, state=State.OPEN))
-        elif (run := by_start.get(start)) is not None:
-            rows.append(_with_run(row, run))
-        elif row.landed:
-            rows.append(replace(row, state=row.good))
-        else:
-            rows.append(row if known.runs is None else _without_run(row, schedule, skips))
-    return rows
+        if schedule.end_of(start) > self._now:
+            return replace(row, state=State.OPEN)
+        if (run := self.runs.get(start)) is not None:
+            return _with_run(row, run)
+        if row.landed:
+            return replace(row, state=row.good)
+        return row if known.runs is None else _without_run(row, schedule, self.skips)
 
 
 def done_labels(schedule: AnySchedule, runs: Iterable[KnownRun]) -> frozenset[str]:
