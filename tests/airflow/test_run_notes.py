@@ -1,15 +1,19 @@
-"""The notes of manual runs: what each is for, as people see it on the run's page (C27, H7)."""
+"""The notes of runs, as people see them on a run's page: what a manual run is for (C27, H7), why one was skipped (C30)."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, cast
+from uuid import uuid4
 
 import pytest
 from airflow.models.dagrun import DagRun
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
 from airflow.utils.types import DagRunType
+from sqlalchemy import insert
 
-from airflow_chronon.airflow.run_notes import on_dag_run_running
+from airflow_chronon.airflow.run_notes import on_dag_run_running, on_dag_run_success
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
 from airflow_chronon.airflow.timetables.partitions import PartitionTimetable
 from airflow_chronon.core.calendar.instants import DAY, to_datetime
@@ -77,6 +81,55 @@ def test_a_note_that_someone_wrote_stays(start):
 def test_runs_whose_id_tells_and_those_of_other_dags_have_none(start):
     assert start(kind=DagRunType.SCHEDULED, partition_key="2026-06-02") is None
     assert start(object()) is None
+
+
+class TestARunOfWhichEveryTaskWasSkipped:
+    """Airflow shows it green: the note says that it made nothing, and why (C30)."""
+
+    WHY = "the run is skipped, since the chain begins with a later partition: no run of a will write ds=1 of t"
+
+    @pytest.fixture
+    def end(self, start, session):
+        """End a scheduled run as the scheduler does, and read its note; ``waits`` are the states and words of its waits."""
+
+        def ended(landed: str = "skipped", note: str | None = None, **waits: tuple[str, str | None]) -> str | None:
+            start(kind=DagRunType.SCHEDULED, partition_key="2026-06-02", note=note)
+            run = start.runs[-1]
+            for task, state, said in [("landed", landed, None), *((f"wait.{k}", *v) for k, v in waits.items())]:
+                of = {"dag_id": "d", "run_id": run.run_id, "task_id": task, "map_index": -1}
+                session.execute(
+                    insert(TaskInstance.__table__).values(
+                        id=uuid4(), state=state, pool="p", pool_slots=1, queue="q", priority_weight=1, try_number=1,
+                        max_tries=0, span_status="ended", custom_operator_name="", executor_config={}, **of,
+                    )
+                )  # fmt: skip
+                if said is not None:
+                    session.add(XComModel(dag_run_id=run.id, key="return_value", value=said, **of))
+            session.flush()
+            on_dag_run_success(dag_run=run, msg="success")
+            session.expire(run)
+            return run.note
+
+        return ended
+
+    def test_has_the_reason_of_its_wait_in_its_note(self, end):
+        assert end(a=("skipped", self.WHY), b=("success", "the lookback of b has holes")) == f"Skipped: {self.WHY}"
+
+    def test_says_the_same_reason_once(self, end):
+        assert end(a=("skipped", self.WHY), b=("skipped", self.WHY)) == f"Skipped: {self.WHY}"
+
+    def test_has_no_note_where_something_landed(self, end):
+        # one mode of two was skipped
+        assert end(landed="success", a=("skipped", self.WHY)) is None
+
+    def test_keeps_what_someone_wrote(self, end):
+        assert end(note="for the audit", a=("skipped", self.WHY)) == "for the audit"
+
+    def test_loses_the_note_when_it_runs_again(self, end, start, session):
+        assert end(a=("skipped", self.WHY))
+        on_dag_run_running(dag_run=start.runs[-1], msg="started")
+        session.expire(start.runs[-1])
+        assert start.runs[-1].note is None
 
 
 def test_airflow_loads_it_with_the_plugin():

@@ -340,7 +340,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
 
     def _skipped(self, text: str) -> TriggerEvent:
         self.log.warning("%s", text)
-        return TaskSkippedEvent()
+        return TaskSkippedEvent(xcoms={"return_value": text})  # the run's note tells it, where nothing lands
 
 
 class GateTrigger(_RunTrigger):

@@ -127,8 +127,10 @@ class TestAChainThatWasJustDeployed:
 
     def test_begins_with_the_first_partition_whose_inputs_are_there(self, wait: Build, caplog) -> None:
         event = finish(outcome(wait()))
-        assert type(event) is TaskSkippedEvent
+        assert isinstance(event, TaskSkippedEvent)
         assert "the chain begins with a later partition" in caplog.text
+        assert event.xcoms is not None  # the run's note tells it
+        assert "the chain begins with a later partition" in str(event.xcoms["return_value"])
         assert f"no run of {DAG} will write ds=2026-06-01-09-00, 2026-06-01-10-00 of ns.hourly (C30)" in caplog.text
 
     def test_fails_with_the_command_that_fills_it_where_catch_up_is_on(self, wait: Build) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import pytest
 from airflow_api import DagRun
@@ -67,6 +68,10 @@ def test_every_conf_lands_its_first_possible_partition_and_no_run_is_left_waitin
             assert run.state == "success"
             assert deployment.real.api.task_states(run)["landed"] == "skipped"
             assert "the chain begins with a later partition" in "\n".join(deployment.log(run, f"wait.{reads.table}"))
+            shown = deployment.real.api.request("GET", f"/dags/{run.dag_id}/dagRuns/{quote(run.run_id)}")
+            assert shown["note"].startswith(
+                "Skipped: the run is skipped, since the chain begins with a later partition"
+            )
     old = [
         run
         for conf in CHAIN
