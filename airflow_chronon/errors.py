@@ -12,7 +12,11 @@ from dataclasses import dataclass, replace
 _LONGEST = 2_000  #: characters of a part of a fault: whoever types a book gets no book back
 _MOST = 20  #: faults that one file is reported with
 
-_USER = re.compile(r"(?<=://)\S*@")  # to the last @: a password may hold anything that is not percent-encoded
+HIDDEN = "***"  #: what stands for a secret
+
+# To the last @: a password may hold anything that is not percent-encoded.
+_USER = re.compile(r"(?<=://)\S*@")
+_PASSWORD = re.compile(r"(://[^\s/@:'\"]*:)[^\s'\"]+@")
 
 
 def readable(text: str, *, keep: str = "") -> str:
@@ -23,8 +27,14 @@ def readable(text: str, *, keep: str = "") -> str:
 
 
 def shown_address(text: str) -> str:
-    """A text without the users and passwords of the addresses in it (S4)."""
+    """An address, or a message about one, without its user and password (S4)."""
     return _USER.sub("", text)
+
+
+def without_passwords(text: str) -> str:
+    """A document, such as a query or JSON, with the passwords of the addresses in it hidden (S4). An address ends at a quote
+    there, which one in a message may hold."""
+    return _PASSWORD.sub(rf"\1{HIDDEN}@", text) if "://" in text else text
 
 
 @dataclass(frozen=True)

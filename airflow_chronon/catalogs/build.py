@@ -30,10 +30,13 @@ def build_catalog(settings: Mapping[str, object], environ: Mapping[str, str] = N
 
 @dataclass(frozen=True)
 class DiscreetCatalog:
-    """A catalog whose errors hold nothing of what was filled into its settings: drivers quote addresses and keys (S4)."""
+    """A catalog that says nothing of what was filled into its settings: drivers quote addresses and keys (S4)."""
 
     catalog: PartitionCatalog = field(repr=False)
     secrets: Secrets
+
+    def place_of(self, table: str) -> str:
+        return self.secrets.hidden(self.catalog.place_of(table))
 
     def list_partitions(self, table: str) -> TableListing:
         with self.secrets.kept():

@@ -12,9 +12,9 @@ from airflow_chronon.catalogs.newest import NoSuchColumn, newest_in_file
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.listing import LandedWhen, TableListing, TableState
 from airflow_chronon.core.waits.catalog import ExpressionValue, IllegalExpression
-from airflow_chronon.errors import CatalogError, ChrononError, Fault, shown_address
+from airflow_chronon.errors import CatalogError, ChrononError, Fault
 from airflow_chronon.extras import optional
-from airflow_chronon.storage.files import LocalStorage, StoredFile
+from airflow_chronon.storage.files import LocalStorage, StoredFile, shown_root
 from airflow_chronon.storage.layout import is_data_file, listing_of
 from airflow_chronon.storage.tables import Tables, open_tables
 
@@ -46,6 +46,10 @@ class FilesystemCatalog:
         if self._opened is None:
             self._opened = open_tables(self.root, options=self.storage_options)
         return self._opened
+
+    def place_of(self, table: str) -> str:
+        """The folder of the table; see :class:`airflow_chronon.core.waits.catalog.PartitionCatalog`."""
+        return f"{shown_root(self.root)}/{table}"
 
     def list_partitions(self, table: str) -> TableListing:
         """The landed partitions; see :class:`airflow_chronon.core.waits.catalog.PartitionCatalog`."""
@@ -104,7 +108,7 @@ class FilesystemCatalog:
         """
         storage = self.tables.storage
         if not isinstance(storage, LocalStorage):
-            place = shown_address(self.root)
+            place = shown_root(self.root)
             message = f"a triggerExpr cannot be evaluated over the root {place!r}, which is not on this machine"
             fault = Fault("C19", "triggerExpr", message, "remove the triggerExpr, or use a local root")
             raise IllegalExpression(fault, conf=table)

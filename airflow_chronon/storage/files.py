@@ -333,10 +333,10 @@ def open_storage(root: str, *, options: Mapping[str, Any] | None = None, as_erro
     Nothing is made or asked yet. A protocol that nothing serves is an error of the storage, and
     :class:`airflow_chronon.extras.MissingExtra` is raised when an extra would serve it.
     """
-    protocol, sign, rest = root.partition("://")
-    if not sign or protocol in ("file", "local"):
-        return LocalStorage(Path(rest if sign else root).expanduser().absolute(), as_error=as_error)
-    needed_for = f"the root {shown_address(root)!r}"
+    if (folder := _local_folder(root)) is not None:
+        return LocalStorage(folder, as_error=as_error)
+    protocol = root.partition("://")[0]
+    needed_for = f"the root {shown_root(root)!r}"
     fsspec = optional("fsspec", needed_for=needed_for)
     try:
         filesystem, path = fsspec.core.url_to_fs(root, **(options or {}))
@@ -346,6 +346,20 @@ def open_storage(root: str, *, options: Mapping[str, Any] | None = None, as_erro
     except Exception as error:
         raise as_error(StorageError("open", root, error)) from error
     return RemoteStorage(filesystem, str(path).rstrip("/"), as_error=as_error)
+
+
+def shown_root(root: str) -> str:
+    """A root for people: a whole path, or an address without its password (S4)."""
+    folder = _local_folder(root)
+    return shown_address(root).rstrip("/") if folder is None else str(folder)
+
+
+def _local_folder(root: str) -> Path | None:
+    """The folder of a root on this machine; None of any other."""
+    protocol, sign, rest = root.partition("://")
+    if sign and protocol not in ("file", "local"):
+        return None
+    return Path(rest if sign else root).expanduser().absolute()
 
 
 class NotAFile(OSError):

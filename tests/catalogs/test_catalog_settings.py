@@ -49,6 +49,23 @@ def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
         build_catalog(settings)
 
 
+@pytest.mark.parametrize(
+    ("root", "filled", "place"),
+    [
+        ("${LAKE}/warehouse", "/secret/lake", "${LAKE}/warehouse/t"),
+        ("s3://${KEY}@bucket/a", "me:hush-hush", "s3://bucket/a/t"),
+    ],
+)
+def test_a_table_s_place_holds_nothing_that_was_filled_in(root: str, filled: str, place: str) -> None:  # S4
+    name = root.partition("{")[2].partition("}")[0]
+    assert build_catalog({"kind": "filesystem", "root": root}, {name: filled}).place_of("t") == place
+
+
+def test_an_address_that_was_filled_in_is_not_told() -> None:  # S4
+    catalog = build_catalog({"kind": "filesystem", "root": "${ROOT}"}, {"ROOT": "s3://me:hush@hidden-bucket/a"})
+    assert "hidden-bucket" not in catalog.place_of("t") and "${ROOT}" in catalog.place_of("t")
+
+
 def test_every_fault_is_said_at_once():
     with pytest.raises(Rejected) as caught:
         build_catalog({"kind": "filesystem", "landed": 1, "x": 2})

@@ -23,6 +23,23 @@ def labels(catalog: FilesystemCatalog, table: str, column: str = "ds", sub: tupl
     return set(catalog.list_partitions(table).labels(column, sub))
 
 
+@pytest.mark.parametrize(
+    ("root", "place"),
+    [
+        ("/data/warehouse/", "/data/warehouse/t"),
+        ("file:///data/warehouse", "/data/warehouse/t"),
+        ("s3://me:hu/sh@bucket/a/", "s3://bucket/a/t"),  # S4
+    ],
+)
+def test_a_table_has_a_place_that_people_may_read(root: str, place: str) -> None:
+    assert FilesystemCatalog(root).place_of("t") == place
+
+
+def test_a_place_is_a_whole_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert FilesystemCatalog("warehouse").place_of("t") == str(tmp_path / "warehouse" / "t")
+
+
 class TestWhatCountsAsLanded:
     def test_a_data_file_lands_a_partition_by_default(self, root, touch):
         touch("data.checkouts/ds=2026-01-01/part-0.parquet", "data.checkouts/ds=2026-01-02/000000_0")

@@ -26,7 +26,7 @@ from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.format import format_run, format_wait
-from airflow_chronon.core.describe.source import json_of, query_of, without_passwords
+from airflow_chronon.core.describe.source import json_of, query_of
 from airflow_chronon.core.records.grid_contract import contract_fault, contract_key
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
@@ -39,7 +39,7 @@ from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.engine.remote import KEY
 from airflow_chronon.engine.templates import render_query
-from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.errors import ChrononError, Fault, without_passwords
 
 UPLOAD_TO_KV = "upload_to_kv"
 NOT_SERIALISED = (

@@ -12,12 +12,11 @@ from typing import Any
 
 from airflow_chronon.core.confs.conf import Conf
 from airflow_chronon.core.confs.documents import ConfType
+from airflow_chronon.errors import HIDDEN, without_passwords
 
 SHOWN_ON_PAGE = 3_000  #: characters of a conf; a page is stored with its DAG, in every version of it
-HIDDEN = "***"
 
 _SECRET = re.compile(r"pass_?(word|wd|phrase)|secret|token|credential|(private|access|account|api)[_.-]?key", re.I)
-_USER_INFO = re.compile(r"(://[^\s/@:'\"]*:)[^\s'\"]+@")  # to the last @: a password may hold anything
 _FENCE = re.compile(r"`{3,}")
 
 
@@ -27,13 +26,13 @@ def query_of(conf: Conf) -> str | None:
 
 
 def json_of(document: Mapping[str, Any]) -> str:
-    """A compiled conf as indented JSON, with what may be a secret hidden."""
-    return without_passwords(json.dumps(_hidden(document), indent=2, ensure_ascii=False, default=str))
+    """A compiled conf as JSON, what it computes first and its metadata last, with what may be a secret hidden.
 
-
-def without_passwords(text: str) -> str:
-    """The text with the passwords in its addresses hidden."""
-    return _USER_INFO.sub(rf"\1{HIDDEN}@", text) if "://" in text else text
+    Airflow cuts a long text at its end, so what a conf is made of stands without its metadata.
+    """
+    parts = {key: each if key == "metaData" else _computed(each) for key, each in document.items()}
+    parts |= {key: parts.pop(key) for key in ("metaData",) if key in parts}
+    return without_passwords(_in_lines(_hidden(parts)))
 
 
 def page_source(conf: Conf) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from airflow_chronon.core.calendar.instants import DAY, Instant, iso
-from airflow_chronon.core.partitions.listing import TableListing
+from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.catalog import IllegalExpression, PartitionCatalog
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import Forecast
@@ -31,6 +31,7 @@ class Observation:
 
     answers: Mapping[Query, Answer]
     trouble: str = ""
+    place: str = ""  #: where the table was looked for
     forecasts: Mapping[Instant, Forecast] = field(
         default_factory=dict
     )  #: by partition start, of some that are not there
@@ -63,7 +64,7 @@ def observe(catalog: PartitionCatalog, table: str, queries: Iterable[Query]) -> 
                 answers[query] = _value(catalog, table, query.about)
     except CatalogError as error:
         return Observation({}, str(error))
-    return Observation(answers)
+    return Observation(answers, place=catalog.place_of(table))
 
 
 def _value(catalog: PartitionCatalog, table: str, expression: str) -> Answer:
@@ -83,12 +84,14 @@ def beyond_now(observation: Observation, *, now: Instant) -> str:
     return "; ".join(found)
 
 
-def judge(waits: Iterable[Wait], observation: Observation) -> Readiness:
+def judge(waits: Collection[Wait], observation: Observation) -> Readiness:
     """Whether every wait on a table is over. Raises ``CatalogError`` when one never can be."""
     if observation.trouble:
         return Readiness(False, observation.trouble)
     verdicts = [_verdict(wait, observation.answers[query_of(wait)], observation.forecasts) for wait in waits]
     reasons = "; ".join(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason))
+    if observation.place and any(_is_absent(observation.answers[query_of(wait)]) for wait in waits):
+        reasons += f"; looked for in {observation.place}"
     in_vain = [verdict.hopeless for verdict in verdicts if verdict.hopeless is not None]
     # a wait that fails outweighs one that is passed over
     hopeless = min(in_vain, key=lambda each: each.passes_over, default=None)
@@ -103,6 +106,11 @@ def missing_starts(waits: Iterable[Wait], observation: Observation) -> frozenset
         if isinstance(listing, TableListing) and wait.spec is not None:
             found.update(map(wait.spec.format.decode, missing_labels(wait, listing)))
     return frozenset(found)
+
+
+def _is_absent(answer: Answer) -> bool:
+    """Whether nothing was found of a table: it may lie in another place."""
+    return answer is None or (isinstance(answer, TableListing) and answer.state is TableState.MISSING)
 
 
 def _verdict(wait: Wait, answer: Answer, forecasts: Mapping[Instant, Forecast]) -> Readiness:

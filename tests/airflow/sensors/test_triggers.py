@@ -47,7 +47,7 @@ class TestAWait:
 
         finish(story())
 
-    def test_waits_for_a_table_that_is_not_there_and_says_so(self, wait_for, land, caplog):
+    def test_waits_for_a_table_that_is_not_there_and_says_so(self, wait_for, land, caplog, tmp_path):
         # prior art 25
         caplog.set_level(logging.INFO)
 
@@ -59,6 +59,7 @@ class TestAWait:
 
         assert isinstance(finish(story()), TaskSuccessEvent)
         assert caplog.text.count("raw.orders is not there yet") == 1  # once, not at every poll
+        assert f"looked for in {tmp_path}/raw.orders" in caplog.text
         assert f"partition {KEY}, window [2026-06-01T00:00:00Z, 2026-06-02T00:00:00Z)" in caplog.text
         assert f"waiting for raw.orders ds={KEY}" in caplog.text
 

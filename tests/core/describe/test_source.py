@@ -7,8 +7,9 @@ import json
 import pytest
 
 from airflow_chronon.core.confs.resolve import ConfPlan
-from airflow_chronon.core.describe.source import SHOWN_ON_PAGE, json_of, page_source, without_passwords
-from tests.support.confs import judge, staging_query
+from airflow_chronon.core.describe.source import SHOWN_ON_PAGE, json_of, page_source
+from airflow_chronon.errors import without_passwords
+from tests.support.confs import events, group_by, join, judge, staging_query
 
 
 def conf_with(query: str):
@@ -51,6 +52,17 @@ def test_custom_json_hides_its_secrets_however_often_it_is_text_in_text(holding,
     for _ in range(levels):
         text = json.dumps(text)
     assert "hush" not in json_of({"customJson": text})
+
+
+def test_what_a_conf_computes_stands_before_what_airflow_cuts_off():
+    left = events("data.orders")
+    parts = [group_by(f"t.g.part{number}__1", sources=[events("data.orders")]) for number in range(12)]
+    conf = join("t.j.x__1", left=left, parts=parts, schedule="@daily")
+    shown = json_of({"metaData": conf["metaData"], **conf})
+    assert list(json.loads(shown))[-1] == "metaData"
+    assert shown.index('"left"') < shown.index('"metaData": {')
+    assert shown.count('"outputNamespace"') == 1  # of the parts only their names
+    assert all(f"t.g.part{number}__1" in shown for number in range(12))
 
 
 def test_a_password_may_hold_any_sign():

@@ -49,7 +49,9 @@ def test_one_look_answers_all_of_them():
 def test_all_that_is_missing_is_said_once():
     observation = observe(FakeCatalog(), "t", queries_of([LABELS, NEWEST]))
     verdict = judge([LABELS, LABELS, NEWEST], observation)
-    assert verdict == Readiness(False, "t is not there yet; t holds no ts yet, needed up to 1970-01-01T00:01:40Z")
+    assert verdict == Readiness(
+        False, "t is not there yet; t holds no ts yet, needed up to 1970-01-01T00:01:40Z; looked for in memory/t"
+    )
 
 
 def test_a_catalog_that_cannot_answer_is_no_verdict():
