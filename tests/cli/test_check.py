@@ -51,6 +51,21 @@ class TestJson:
 
 
 class TestText:
+    def test_a_root_that_is_not_there_is_one_sentence(self, command: Command, tmp_path: Path) -> None:
+        answer = command("check", "--root", tmp_path / "nowhere")
+        assert answer.code == 1 and answer.out == ""
+        assert answer.err == (
+            f"there is no conf root {tmp_path / 'nowhere'} (input). "
+            "Create it, or name another with --root or [chronon] conf_root.\n"
+        )
+
+    @pytest.mark.parametrize("command_name", ["check", "explain"])
+    def test_a_root_of_which_nothing_can_be_said_is_not_said_to_be_good(
+        self, command: Command, tmp_path: Path, command_name: str
+    ) -> None:
+        answer = command(command_name, "--root", tmp_path)
+        assert answer.code == 1 and answer.out == "" and "holds no compiled confs and no jobs" in answer.err
+
     def test_every_conf_is_a_line_and_every_fault_a_line_below(self, command: Command) -> None:
         answer = command("check", "--root", DATA / "main")
         lines = answer.out.splitlines()

@@ -20,7 +20,7 @@ def check(options: argparse.Namespace) -> int:
     target = open_target(options)
     show(
         options,
-        text=lambda: _text(target),
+        text=(lambda: _text(target)) if target.verdicts or not target.root.problems else None,
         value=lambda: {key: verdict_json(verdict) for key, verdict in target.verdicts.items()},
     )
     target.report_problems()

@@ -37,7 +37,7 @@ def explain(options: argparse.Namespace) -> int:
     shown = {key: _explained(key, verdict, options) for key, verdict in target.select(options.conf).items()}
     show(
         options,
-        text=lambda: "\n\n".join("\n".join(_lines(key, each)) for key, each in shown.items()),
+        text=None if not shown else lambda: "\n\n".join("\n".join(_lines(key, each)) for key, each in shown.items()),
         value=lambda: {key: verdict_json(each.verdict, each.runs) for key, each in shown.items()},
     )
     target.report_problems()

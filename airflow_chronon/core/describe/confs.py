@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from airflow_chronon.core.calendar.instants import DAY, MINUTE, duration_text, iso
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.description import REFERENCE_WEEK, RUNS_SHOWN, Description, Neighbours
-from airflow_chronon.core.describe.format import format_wait, markdown_table
+from airflow_chronon.core.describe.format import counted, format_wait, markdown_table
 from airflow_chronon.core.describe.source import page_source
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.schedules.partitioned import Run
@@ -23,6 +23,7 @@ _BINDINGS = {
     Binding.POINT_IN_TIME: "point in time",
     Binding.NEWEST_SNAPSHOT: "newest snapshot",
 }
+_FEW = 2  #: waits of a run that fit into a row of a page
 _RUN_HEAD = ("fire", "partition", "mode", "writes", "waits for")
 
 
@@ -100,16 +101,13 @@ class ConfDescription(Description):
         if catch_up.enabled and catch_up.max_runs is not None:
             text += f", the newest {catch_up.max_runs} of them"
         if catch_up.start is not None:
-            text += f"; partitions from {iso(catch_up.start)}"
+            text += f"; no partition before {iso(catch_up.start)}"
         return [markdown_table(("mode", "fires (UTC)", "cadence", "writes"), rows), f"{text}."]
 
     def page_sections(self, neighbours: Neighbours) -> Sequence[str]:
         plan = self.plan
         read = list(dict.fromkeys(each for found in plan.dependencies.values() for each in found))
         consumers = sorted(neighbours.consumers.get(plan.key, ()))
-        free = plan.schedule.without_bounds()
-        runs = islice(free.runs_between(REFERENCE_WEEK, REFERENCE_WEEK + 7 * DAY), RUNS_SHOWN)
-        rows = [row for run in runs for row in self._rows(run, between="; ")]
         return [
             "#### Reads",
             markdown_table(("table", "labels", "how", "reaches back", "lag"), list(map(_dependency, read)))
@@ -118,8 +116,31 @@ class ConfDescription(Description):
             _links("Producers", map(str, plan.producers), neighbours.dag_ids),
             _links("Consumers", consumers, neighbours.dag_ids),
             "#### Runs of a reference week",
-            markdown_table(_RUN_HEAD, rows) if rows else "None.",
+            *self._reference_week(),
         ]
+
+    def _reference_week(self) -> Sequence[str]:
+        """The runs in a table. Where one waits for many tables, the table counts them, and the first run of each mode lists
+        them below."""
+        free = self.plan.schedule.without_bounds()
+        runs = list(islice(free.runs_between(REFERENCE_WEEK, REFERENCE_WEEK + 7 * DAY), RUNS_SHOWN))
+        rows = [row for run in runs for row in self._rows(run, between="; ")]
+        if not rows:
+            return ["None."]
+        waits = [self.plan.mode_waits(mode, of.window) for run in runs for mode, of in run.modes.items()]
+        if max(map(len, waits)) <= _FEW:
+            return [markdown_table(_RUN_HEAD, rows)]
+        counted_rows = [
+            (*row[:-1], counted(len({wait.table for wait in found}), "table") if found else row[-1])
+            for row, found in zip(rows, waits, strict=True)
+        ]
+        first = {row[2]: (row[3], found) for row, found in reversed(list(zip(rows, waits, strict=True)))}
+        lists = [
+            "\n".join([f"The {mode} of {labels} waits for:\n", *(f"* {format_wait(wait)}" for wait in found)])
+            for mode, (labels, found) in reversed(first.items())
+            if found
+        ]
+        return [markdown_table(_RUN_HEAD, counted_rows), *lists]
 
     def page_source(self) -> Sequence[str]:
         return "#### What it computes", page_source(self.plan.conf)

@@ -140,6 +140,14 @@ class TestTheDag:
         assert set(dag.params) == {"start_time", "end_time", "logical_date"}
         assert "2026-06-01T01:00:00Z | 2026-06-01T00:00:00Z | 2026-05-31T23:00:00Z | 2026-06-01T00:00:00Z" in dag.doc_md
 
+    def test_its_form_says_what_a_logical_date_is_and_what_it_needs(self, root):
+        # H7, H19: the same as logical_date of Job.run
+        write_job(root, schedule=HOURLY)
+        said = build_dags(conf_root=root)[DAG_ID].params.get_param("logical_date").description
+        assert (
+            "HOPS_LOGICAL_DATE" in said and "needs a window" in said and "Left empty: the start of the window" in said
+        )
+
     def test_an_unchanged_job_serialises_the_same(self, root, state):
         write_job(root, schedule=HOURLY)
         see(state, plan(root), now=at("2026-06-01T10:20:00Z"))

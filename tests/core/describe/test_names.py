@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +21,29 @@ def test_tables_of_one_team_stay_apart_in_the_narrow_column_of_the_grid():
     assert wait_names([daily, three_hourly]) == {daily: "orders_daily__1", three_hourly: "orders_three_hourly__1"}
 
 
-def test_a_long_name_shows_its_end():
+def test_a_long_name_shows_its_end_in_whole_words():
     table = "checkout_features.checkout_purchases_from_staging_hourly__12"
-    assert wait_names([table]) == {table: "…om_staging_hourly__12"}
+    assert wait_names([table]) == {table: "…staging_hourly__12"}
+
+
+def test_the_uploads_that_a_join_serves_from_are_whole_words_and_stay_apart():
+    tables = [f"commerce.commerce_purchases_{each}__1__upload" for each in ("hourly", "three_hourly", "daily")]
+    assert [wait_names(tables)[table] for table in tables] == [
+        "…hourly…upload",
+        "…three_hourly…upload",
+        "…daily__1__upload",
+    ]
+
+
+def test_the_first_word_tells_apart_what_ends_alike():
+    tables = [f"commerce.commerce_{each}_of_every_hour__1__upload" for each in ("payments", "purchases")]
+    assert list(wait_names(tables).values()) == ["payments…1__upload", "purchases…1__upload"]
+
+
+@given(st.lists(st.from_regex(r"[a-z]{2,9}(_[a-z]{2,9}){0,5}__[0-9]{1,2}(__upload)?", fullmatch=True), min_size=1))
+def test_no_word_of_a_single_wait_is_cut(names):
+    table = f"shop.{names[0]}"
+    assert set(re.split(r"[_…]+", wait_names([table])[table])) <= {*re.split("_+", names[0]), ""}
 
 
 def test_the_namespace_stands_where_it_tells_tables_apart():

@@ -54,14 +54,35 @@ def test_a_weekly_run_shows_the_whole_week(plans):
     assert "2026-05-25 … 2026-05-31 (7)" in row
 
 
+def test_a_conf_that_reads_many_tables_counts_them_and_lists_those_of_one_run(plans):
+    page = page_of(plans, "join/checkout.training.daily_join__1")
+    rows = section(page, "Runs of a reference week")[2:]
+    assert len(rows) == 7 and all(len(row) < 150 for row in rows), rows[0]
+    assert rows[0].endswith("| 3 tables |")
+    listed = page.partition("The backfill of 2026-05-31 waits for:\n\n")[2].partition("\n\n")[0].splitlines()
+    assert len(listed) == 3 and all(line.startswith("* ") for line in listed)
+    assert page.count(" waits for:") == 1
+
+
 def test_a_start_date_far_from_the_reference_week_changes_none_of_its_runs(plans, tmp_path):
     (tmp_path / "compiled").symlink_to(CORPUS)
     (tmp_path / "chronon.yaml").write_text("start_date: 2030-01-01\n")
     later = read_conf_root(tmp_path, environ={}).judge()["staging_query/checkout.orders.daily_default__1"]
     assert isinstance(later, ConfPlan)
     page = plan_page(later)
-    assert "partitions from 2030-01-01T00:00:00Z" in page
+    assert "no partition before 2030-01-01T00:00:00Z" in page
     assert len(section(page, "Runs of a reference week")) == 2 + 7
+
+
+def test_a_page_without_catch_up_promises_no_missed_run(plans, tmp_path):
+    # H8: and the date from which it may run is no promise of what lies between
+    (tmp_path / "compiled").symlink_to(CORPUS)
+    (tmp_path / "chronon.yaml").write_text("start_date: 2026-01-01\ncatchup: false\n")
+    later = read_conf_root(tmp_path, environ={}).judge()["staging_query/checkout.orders.daily_default__1"]
+    assert isinstance(later, ConfPlan)
+    said = plan_page(later).partition("#### Schedule")[2].partition("####")[0]
+    assert "After an outage only the newest run is made" in said and "caught up" not in said
+    assert "no partition before 2026-01-01T00:00:00Z" in said
 
 
 def test_an_unscheduled_conf_says_so(plans):

@@ -1,4 +1,4 @@
-"""The pattern of what a range may be typed with takes what can be read, and refuses what cannot (C27)."""
+"""The pattern of what a range may be typed with: it takes what can be read, and people can read it (C27)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ def takes(spec: PartitionSpec, text: str) -> bool:
 
 READABLE = """2026-01-15|2026-1-5| 2026-01-15 |2026/01/15|2026-01-15-03-00|2026-01-15-06:30|2026-01-15-3|2026-01-15 03:00
 2026/01/15 3|2026-01-15T03:00:00|2026-01-15T3|"""
-UNREADABLE = """yesterday|2026-13-45|2026-01-32|26-01-15|2026-01/15|2026-01-15 25:00|2026-01-15T03:60|2026-01-15T03:00:30
-2026-01-15T03:00Z|1969-12-31|2200-01-01|{{ ds }}|2026-01-15; x"""
+UNREADABLE = (
+    """yesterday|26-01-15|2026-01|20260115T03|2026-01-15T03:00Z|{{ ds }}|2026-01-15; x|2026-01-15 to 2026-01-16"""
+)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
@@ -67,6 +68,19 @@ def test_never_refuses_what_can_be_read(spec: PartitionSpec, text: str, instant:
         with suppress(IllegalPartition, IllegalLabel):
             read_range(each, each, spec)
             assert takes(spec, each)
+
+
+def test_is_short_enough_to_be_read_in_the_message_that_shows_it() -> None:
+    # Airflow: "'yesterday' does not match '<the pattern>'"
+    assert spellings_pattern(HOURS) == r"^\s*(\d{4}[-/]\d\d?[-/]\d\d?[-T :\d]*)?\s*$"
+    assert spellings_pattern(COMPACT) == r"^\s*(\d{4}[-/]\d\d?[-/]\d\d?[-T :\d]*|\d{4}\d{2}\d{2})?\s*$"
+
+
+@pytest.mark.parametrize("typed", ["2026-13-45", "2026-01-32", "2026-01/15", "2026-01-15 25:00", "2200-01-01"])
+def test_what_has_the_shape_and_is_no_date_is_one_sentence_of_the_first_task(typed: str) -> None:
+    assert takes(HOURS, typed)
+    with pytest.raises(IllegalPartition, match=re.escape(repr(typed))):
+        read_range(typed, typed, HOURS)
 
 
 def test_holds_nothing_that_a_browser_reads_otherwise() -> None:

@@ -172,6 +172,11 @@ class TestTwoSchedules:  # C10
         plan = plan_of(online(sources=[events(interval="1h")], schedule="@never", online="0 * * * *", interval="1h"))
         assert plan.modes == (Mode.UPLOAD,)
 
+    @pytest.mark.parametrize("conf", [group_by(schedule="@daily"), join()], ids=["GroupBy", "Join"])
+    def test_without_one_an_online_conf_uploads_nothing(self, conf: Document) -> None:
+        conf["metaData"]["online"] = 1
+        assert plan_of(conf).modes == (Mode.BACKFILL,)
+
     @pytest.mark.parametrize("flag", [0, None, False, "0", ""])
     def test_it_counts_only_when_the_conf_is_online(self, flag: object) -> None:
         conf = group_by(schedule="@daily", execution={"onlineSchedule": "not even a cron"})
