@@ -85,6 +85,20 @@ def test_a_command_of_a_page_is_one(line: str) -> None:
     assert parser().parse_args(shlex.split(line.partition(" > ")[0], comments=True)[1:])
 
 
+def test_what_replaces_airflow_dags_backfill_is_one_table_of_commands_that_are_there() -> None:
+    text = (ROOT / "docs" / "replays.md").read_text().partition("### In the words of `airflow dags backfill`")[2]
+    rows = [line.split("|")[1:3] for line in text.partition("\n## ")[0].splitlines() if line.startswith("| `")]
+    assert len(rows) == 7
+    for old, today in rows:
+        if "airflow tasks clear" in today or "nothing" in today:
+            continue
+        said = today.partition("`")[2].partition("`")[0]
+        command = said if said.startswith("airflow-chronon") else f"airflow-chronon backfill CONF --start-ds A {said}"
+        assert parser().parse_args(shlex.split(command)[1:]), old
+    others = "\n".join(page.read_text() for page in PAGES if page.name != "replays.md")
+    assert "--reset-dagruns" not in others  # it stands in one place
+
+
 @pytest.fixture(scope="module")
 def feature_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repo as the tutorial lays it out, cloned from where it is shared."""
@@ -180,6 +194,11 @@ def test_the_sample_job_reads_its_window(window: dict[str, str], shown: str) -> 
         [sys.executable, *argv[1:]], cwd=ROOT, env=environ, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == shown
+
+
+def test_that_online_without_a_schedule_is_off_is_said() -> None:  # C10
+    said = "`online: 1` without `onlineSchedule`"
+    assert all(f"{said} is off" in (ROOT / "docs" / name).read_text() for name in ("rules.md",))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
