@@ -104,7 +104,9 @@ class TestARunOfWhichEveryTaskWasSkipped:
                     )
                 )  # fmt: skip
                 if said is not None:
-                    session.add(XComModel(dag_run_id=run.id, key="return_value", value=said, **of))
+                    session.add(
+                        XComModel(dag_run_id=run.id, key="return_value", value=XComModel.serialize_value(said), **of)
+                    )
             session.flush()
             on_dag_run_success(dag_run=run, msg="success")
             session.expire(run)
