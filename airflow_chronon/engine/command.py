@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from airflow_chronon.core.calendar.instants import duration_text
 from airflow_chronon.core.settings.environment import passed_on
 from airflow_chronon.core.settings.variables import Secrets
 from airflow_chronon.engine.argv import build_argv, check_template
@@ -101,9 +102,11 @@ class CommandRunner:
     pass_env: Sequence[str] = ()
     cwd: str | None = field(default=None, repr=False)
     grace_seconds: float = 4.0  #: from SIGTERM to SIGKILL; Airflow kills a stopped worker after 5
+    timeout: int | None = None  #: seconds until a command is given up
     unfilled_argv: Sequence[str] | None = None  #: ``argv`` as the settings have it, for messages; by default itself
     secrets: Secrets = field(default=Secrets(), kw_only=True)  #: what no message may hold (S4)
     _stopped: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+    _is_late: bool = field(default=False, init=False, repr=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _asked: float | None = field(default=None, init=False, repr=False)
 
@@ -134,10 +137,15 @@ class CommandRunner:
 
         if self._stopped.is_set():
             raise _failed(command, f"{argv[0]} was stopped before it was started", last, remedy="run it again")
-        with self._started(command) as process:
+        with self._started(command) as process, self._in_time():
             assert process.stdout is not None
             self._follow(process, process.stdout, tell)
         code = process.returncode
+        if self._is_late:
+            problem = (
+                f"{argv[0]} was not done in {duration_text(self.timeout or 0)}, which is all that runner.timeout allows"
+            )
+            raise _failed(command, problem, last, remedy="see what it waits for, or give it more time")
         if self._stopped.is_set():
             raise _failed(command, f"{argv[0]} was stopped before it was done", last, remedy="run it again")
         if code:
@@ -153,8 +161,26 @@ class CommandRunner:
 
     @property
     def was_stopped(self) -> bool:
-        """Whether it was told to stop: it starts nothing more."""
-        return self._stopped.is_set()
+        """Whether somebody told it to stop: it starts nothing more."""
+        return self._stopped.is_set() and not self._is_late
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Stop the command that takes longer than it may."""
+        if self.timeout is None:
+            yield
+            return
+        timer = threading.Timer(self.timeout, self._give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _give_up(self) -> None:
+        self._is_late = not self._stopped.is_set()
+        self.stop()
 
     @contextmanager
     def _started(self, command: Command) -> Iterator[subprocess.Popen[bytes]]:

@@ -104,6 +104,20 @@ class TestEnd:
             run("import sys\nfor n in range(6): print(n)\nprint('oh no'); sys.exit(3)")
         assert str(caught.value).startswith("staging_query/team.orders.daily__1: ")
 
+    def test_one_that_takes_too_long_is_ended_with_all_it_started(self, make_job, tmp_path):
+        child = tmp_path / "child"
+        argv = ["sh", "-c", f"sleep 1000 & echo $! > {child}.new; mv {child}.new {child}; echo hanging; wait"]
+        runner = CommandRunner(argv=argv, timeout=2)
+        with pytest.raises(
+            JobFailed, match=r"sh was not done in 2s, which is all that runner\.timeout allows.* hanging .* more time"
+        ):
+            runner.run(make_job(), print)
+        assert not is_alive(int(child.read_text()))
+        assert not runner.was_stopped  # by nobody
+
+    def test_one_that_is_done_in_time_ends_as_ever(self, run):
+        assert run("print(1)", timeout=60) == ["1"]
+
     def test_a_signal_is_named(self, run):
         with pytest.raises(JobFailed, match="ended with signal SIGKILL"):
             run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")

@@ -59,6 +59,7 @@ def test_settings_reach_the_runner():
         ),
         ({"kind": "command", "env": {"A": 1}}, "runner.env.A: this value is not allowed .* in quotes"),
         ({"kind": "command", "env": {1: "a"}}, r"runner.env\[1\]: this value is not allowed"),
+        ({"kind": "command", "timeout": 0}, "runner.timeout: "),
         ({"kind": "command", "threads": 2}, "unknown key 'threads'"),
         ({"kind": "command", "argv": ["{\ud800}"]}, r"runner.argv\[0\]: the placeholder .* is not known"),
         ({"kind": "command", "cwd": 1}, "runner.cwd: 1 is not a folder"),

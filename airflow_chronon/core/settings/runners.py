@@ -176,6 +176,7 @@ class CommandRunnerSettings(KindSettings):
     pass_env: list[_Pattern] | None = None
     cwd: _Folder | None = None
     grace_seconds: _Seconds | None = None
+    timeout: Duration | None = None
     job_id: _JobIdPattern | None = Field(
         default=None,
         description="The command submits a job elsewhere and prints its id: a regular expression over its lines, with one group.",

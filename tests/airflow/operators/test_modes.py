@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -184,6 +185,39 @@ class TestTheJob:
         work.execute(context(KEY))
         work.on_kill()
         assert runner.stopped
+
+
+class TestACommandThatGoesWrong:
+    """Each is one sentence; what another try cannot mend is not tried again."""
+
+    @pytest.mark.parametrize(
+        ("runner", "is_final", "says"),
+        [
+            (
+                {"argv": ["no-such-driver", "{mode}"]},
+                True,
+                r"cannot start 'no-such-driver': .* Install it on the worker",
+            ),
+            ({"argv": ["sh", "-c", "exit 1"]}, False, r"sh ended with exit code 1 \(runner\)\. See the log above"),
+            ({"argv": ["sleep", "1000"], "timeout": "1s"}, False, r"sleep was not done in 1s, .* or give it more time"),
+        ],
+    )
+    def test_fails(self, root, warehouse, runner, is_final, says):
+        settings = json.dumps({"kind": "command", **runner})
+        root.settings(f"catalog: {{kind: filesystem, root: {warehouse}}}\nrunner: {settings}\n")
+        with pytest.raises(AirflowException, match=f"^staging_query/orders.daily__1: .*{says}") as failure:
+            task(root, "backfill").execute(context(KEY))
+        assert isinstance(failure.value, AirflowFailException) is is_final
+        assert "\n" not in str(failure.value)
+
+    def test_that_writes_nothing_ends_well_and_fails_the_run(self, root, warehouse):
+        root.settings(f"catalog: {{kind: filesystem, root: {warehouse}}}\nrunner: {{kind: command, argv: ['true']}}\n")
+        task(root, "backfill").execute(context(KEY))
+        says = (
+            "the job ended well, yet .* lacks the partitions 2026-06-01 .* does it write another table, label or column"
+        )
+        with pytest.raises(AirflowFailException, match=says):
+            task(root, "landed").execute(context(KEY))
 
 
 class TestItsEnvironment:

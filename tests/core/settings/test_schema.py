@@ -33,7 +33,7 @@ GOOD_SETTINGS = [
     "sensor: {timeout: 3600, on_timeout: skip}\ntask_defaults: {email: [a@b.c], on_failure_callback: a.b}",
     "sensor: {timeout: '${WAIT:-2d}'}\ntask_defaults: {email: a@b.c, on_failure_callback: a.b}",
     "catalog: {root: /a, landed: success_file, storage_options: {key: '${A}'}, tables: [{match: 'v.*', root: 's3://b'}]}",
-    "runner: {kind: command, argv: [a, '{mode}'], env: {B: '${A}'}, cwd: /a, grace_seconds: 1.5}",
+    "runner: {kind: command, argv: [a, '{mode}'], env: {B: '${A}'}, cwd: /a, grace_seconds: 1.5, timeout: 6h}",
     "runner: {kind: local, warehouse: /w, memory_limit: 2GB, spill_limit: 5GB, timeout: 2h, threads: 2, kv_store: /k}",
     "runner: {kind: command, argv: [a, '{job_token}'], job_id: 'ID (.+)', status: [a, '{job_id}'], cancel: [b, '{job_id}'],"
     " find: [c, '{job_token}'], states: {OVER: failed}}",
