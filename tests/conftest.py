@@ -30,7 +30,7 @@ LONGEST_FIRST = tuple(
         "test_demo.py",
         "test_story.py",
         "test_compose.py",
-        "test_postgres.py",
+        "test_compose_processes.py",
     )
 )
 

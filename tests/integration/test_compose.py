@@ -13,7 +13,8 @@ import yaml
 from jsonschema import Draft201909Validator
 
 from tests.support.checkout import ROOT
-from tests.support.integration.compose_file import AIRFLOW_SERVICES, FILE, VARIABLE, services
+from tests.support.integration.airflow_options import airflow_options
+from tests.support.integration.compose_file import AIRFLOW_SERVICES, FILE, VARIABLE, filled, replicas, services
 
 SCHEMA = Path(__file__).with_name("compose_spec.json")
 
@@ -75,8 +76,10 @@ def test_images_from_elsewhere_are_pinned_by_digest() -> None:
     assert re.fullmatch(r"postgres:\d+\.\d+-\w+@\$\{POSTGRES_DIGEST:\?[^}]*\}", services()["postgres"]["image"])
     built = [service for name, service in services().items() if name in AIRFLOW_SERVICES]
     assert all(service["build"]["args"]["PYTHON_DIGEST"].startswith("${PYTHON_DIGEST:?") for service in built)
+    assert re.fullmatch(r"redis:\d+\.\d+\.\d+-\w+@\$\{REDIS_DIGEST:\?[^}]*\}", services()["redis"]["image"])
     shown = (ROOT / ".env.example").read_text()  # the command beside each variable asks for the very tag
-    assert f"inspect {services()['postgres']['image'].partition('@')[0]} " in shown
+    for name in ("postgres", "redis"):
+        assert f"inspect {services()[name]['image'].partition('@')[0]} " in shown
     assert f"inspect {base_images()[0].partition('@')[0]} " in shown
 
 
@@ -86,39 +89,58 @@ def base_images() -> list[str]:
 
 def test_each_service_gets_the_secrets_that_it_needs_and_no_others() -> None:  # S10
     held = {
-        name: {match["name"] for match in VARIABLE.finditer(str(each)) if not match["name"].endswith("_DIGEST")}
+        name: {found for match in VARIABLE.finditer(str(each)) if (found := match["name"]) and "DIGEST" not in found}
         for name, each in services().items()
     }
-    database = {"POSTGRES_PASSWORD"}
-    ask_airflow = {"AIRFLOW_JWT_SECRET", "AIRFLOW_FERNET_KEY", "AIRFLOW_EDITOR_PASSWORD", "AIRFLOW_READER_PASSWORD"}
+    database, broker = {"POSTGRES_PASSWORD"}, {"REDIS_PASSWORD"}
+    keys = {"AIRFLOW_JWT_SECRET", "AIRFLOW_FERNET_KEY"}
+    accounts = {"AIRFLOW_EDITOR_PASSWORD", "AIRFLOW_READER_PASSWORD"}
     assert held == {
         "postgres": database,
+        "redis": broker,
         "migrate": database,
         "dag-processor": database,  # it runs whatever lies in the dags folder
         "triggerer": database | {"AIRFLOW_FERNET_KEY", "AIRFLOW_READER_PASSWORD"},
-        "scheduler": database | ask_airflow,
-        "api-server": database | ask_airflow | {"AIRFLOW_API_SECRET_KEY", "AIRFLOW_ADMIN_PASSWORD"},
+        "scheduler": database | broker | keys,  # it runs no task, so it asks for nobody
+        "worker": broker | accounts,  # it runs what teams wrote: no key, no database
+        "api-server": database | keys | accounts | {"AIRFLOW_API_SECRET_KEY", "AIRFLOW_ADMIN_PASSWORD"},
     }
 
 
-def test_only_what_writes_the_warehouse_may() -> None:
-    mounts = {
-        name: [each for each in service.get("volumes", []) if each.startswith("warehouse:")]
-        for name, service in services().items()
+def test_a_volume_is_mounted_where_it_is_needed_and_nowhere_else() -> None:  # S10
+    mounts: dict[str, set[str]] = {}
+    for name, service in services().items():
+        for mount in service.get("volumes", []):
+            source, _, more = mount.partition(":")
+            mounts.setdefault(source, set()).add(f"{name}{' reads' if more.endswith(':ro') else ''}")
+    logs = {"api-server", "scheduler", "worker", "dag-processor", "triggerer"}
+    assert mounts == {
+        "database": {"postgres"},
+        "broker": {"redis"},
+        "logs": logs,
+        "state": {"worker", "dag-processor"},
+        "./dags": {"worker reads", "dag-processor reads", "triggerer reads"},
+        "warehouse": {"worker", "triggerer reads"},
     }
-    assert {name: found for name, found in mounts.items() if found} == {
-        "scheduler": ["warehouse:/warehouse"],
-        "triggerer": ["warehouse:/warehouse:ro"],
-    }
+
+
+def test_whatever_a_run_depends_on_is_there_twice_except_the_api_the_parser_and_the_servers() -> None:
+    assert {name for name in services() if replicas(name) == 2} == {"scheduler", "triggerer", "worker"}
+    published = {name for name, service in services().items() if "ports" in service}
+    assert published.isdisjoint(name for name in services() if replicas(name) > 1)  # one port, one container
+
+
+def test_tasks_of_a_scheduler_that_is_gone_are_found_within_a_minute() -> None:
+    assert services()["scheduler"]["environment"]["AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL"] == "60"
 
 
 def test_tasks_read_by_an_account_that_may_change_nothing_and_no_connection_is_an_administrators() -> None:  # S10
     users = services()["api-server"]["environment"]["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"]
     assert users == "admin:admin,editor:user,reader:viewer"
-    for name in ("scheduler", "triggerer"):
+    for name in ("worker", "triggerer"):
         login = json.loads(services()[name]["environment"]["AIRFLOW_CONN_CHRONON_AIRFLOW"])["login"]
         assert login == "reader", name
-    assert json.loads(services()["scheduler"]["environment"]["AIRFLOW_CONN_CHRONON_RECONCILER"])["login"] == "editor"
+    assert json.loads(services()["worker"]["environment"]["AIRFLOW_CONN_CHRONON_RECONCILER"])["login"] == "editor"
 
 
 def test_every_service_that_stays_up_has_a_health_check_and_comes_back() -> None:
@@ -140,17 +162,21 @@ def test_the_airflow_processes_start_after_the_migration() -> None:
 
 
 def test_no_task_is_the_first_to_ask_the_execution_api() -> None:
-    assert services()["scheduler"]["depends_on"]["api-server"] == {"condition": "service_healthy"}
+    for name in ("scheduler", "worker"):
+        after = services()[name]["depends_on"]
+        assert after["api-server"] == after["redis"] == {"condition": "service_healthy"}, name
     assert "execution/health" in services()["api-server"]["healthcheck"]["test"][-1]
 
 
 def test_all_airflow_services_share_one_environment() -> None:
-    shared = services()["migrate"]["environment"]
+    compose = yaml.safe_load(FILE.read_text())
+    shared = compose["x-airflow"]["environment"]
     for name in AIRFLOW_SERVICES:
         assert shared.items() <= services()[name]["environment"].items(), name
 
 
 def test_no_container_of_ours_runs_as_root() -> None:
+    assert services()["redis"]["user"] == "999:999"  # that of the image
     users = {name: service["user"].split(":")[0] for name, service in services().items() if name in AIRFLOW_SERVICES}
     assert set(users.values()) == {"50000"}
     dockerfile = (ROOT / "docker" / "Dockerfile").read_text()
@@ -158,12 +184,13 @@ def test_no_container_of_ours_runs_as_root() -> None:
 
 
 @pytest.mark.soak
-def test_every_setting_is_an_option_that_airflow_knows(airflow_options: dict[str, list[str]]) -> None:
+def test_every_setting_is_an_option_that_airflow_knows() -> None:
+    options = airflow_options()
     unknown = [
         name
         for service in AIRFLOW_SERVICES
         for name in services()[service]["environment"]
-        if name.startswith("AIRFLOW__") and not _is_known(name, airflow_options)
+        if name.startswith("AIRFLOW__") and not _is_known(name, options)
     ]
     assert unknown == []
 
@@ -178,7 +205,7 @@ def test_the_commands_and_checks_are_command_lines_that_airflow_parses() -> None
         for service in services().values()
         if service["healthcheck"].get("test", [])[1:2] == ["airflow"]
     ]
-    assert len(lines) == 6
+    assert len(lines) == 7
     program = (
         "import json, sys; from airflow.cli.cli_parser import get_parser\n"
         "for line in json.loads(sys.argv[1]): get_parser().parse_args(line)"
@@ -214,6 +241,17 @@ def test_the_api_server_takes_the_passwords_from_the_environment(tmp_path: Path)
     assert passwords.stat().st_mode & 0o077 == 0
 
 
+def test_redis_is_given_its_password_by_no_argument(tmp_path: Path) -> None:  # S4
+    shim = tmp_path / "redis-server"
+    shim.write_text('#!/bin/sh\necho "$@"\nstat -c %a "$1"\ncat "$1"\n')
+    shim.chmod(0o755)
+    _, _, script = services()["redis"]["command"]
+    script = filled(script, variables={}).replace("/tmp/", f"{tmp_path}/")
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "REDISCLI_AUTH": "one"}
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"{tmp_path}/redis.conf", "600", "appendonly", "yes", "requirepass", "one"]
+
+
 def test_the_image_is_built_from_public_names_and_the_lock_with_hashes() -> None:
     dockerfile, images = (ROOT / "docker" / "Dockerfile").read_text(), base_images()
     assert len(images) == 2 and len(set(images)) == 1
@@ -224,20 +262,6 @@ def test_the_image_is_built_from_public_names_and_the_lock_with_hashes() -> None
     }
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert copied == kept and all((ROOT / name).exists() for name in copied)
-
-
-@pytest.fixture(scope="module")
-def airflow_options() -> dict[str, list[str]]:
-    """Section to option names of the installed Airflow, providers (this one too) included."""
-    program = (
-        "import json; from airflow.configuration import conf\n"
-        "print('options=' + json.dumps({name: list(section['options'])"
-        " for name, section in conf.configuration_description.items()}))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    line = next(line for line in done.stdout.splitlines() if line.startswith("options="))
-    options: dict[str, list[str]] = json.loads(line.removeprefix("options="))
-    return options
 
 
 def _is_known(variable: str, options: dict[str, list[str]]) -> bool:
