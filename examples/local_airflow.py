@@ -95,7 +95,6 @@ class LocalAirflow:
     :param port: of the api-server; None takes any free one
     :param settings: further ``AIRFLOW__SECTION__KEY`` variables; they win over the defaults here
     :param database: SQLAlchemy URL; None is a SQLite file in the home
-    :param components: variables of single components, over those of all; None takes a variable away
     """
 
     def __init__(
@@ -106,13 +105,11 @@ class LocalAirflow:
         port: int | None = None,
         settings: Mapping[str, str] | None = None,
         database: str | None = None,
-        components: Mapping[Component, Mapping[str, str | None]] | None = None,
     ) -> None:
         self.home = home.resolve()
         self.port = port if port is not None else free_port()
         self.url = f"http://{HOST}:{self.port}"
         self.password = secrets.token_urlsafe(9)
-        self._components = dict(components or {})
         self._running: dict[Component, Running] = {}
         self._sessions: set[int] = set()
         self._signals = contextlib.ExitStack()
@@ -232,13 +229,9 @@ class LocalAirflow:
         with hold_signals():
             atexit.register(self.stop)  # an interrupt may fall between here and the caller's own clean-up
             since = time.time()
-            process = start_session(command, environment=self._environment_of(component), log=self.log(component))
+            process = start_session(command, environment=self.environment, log=self.log(component))
             self._sessions.add(process.pid)
             self._running[component] = Running(process, since)
-
-    def _environment_of(self, component: Component) -> dict[str, str]:
-        own = {**self.environment, **self._components.get(component, {})}
-        return {name: value for name, value in own.items() if value is not None}
 
     def _migrate(self) -> None:
         log = self.home / "migrate.log"

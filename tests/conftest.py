@@ -23,6 +23,7 @@ USE_THE_COMPILER = ("tests/engine/test_argv.py", "tests/examples/test_compiled_o
 LONGEST_FIRST = tuple(
     f"tests/integration/{name}"
     for name in (
+        "test_kills.py",
         "reconciling",
         "runs",
         "replays",
