@@ -67,7 +67,7 @@ def test_every_conf_lands_its_first_possible_partition_and_no_run_is_left_waitin
         for run in skipped:
             assert run.state == "success"
             assert deployment.real.api.task_states(run)["landed"] == "skipped"
-            assert "the chain begins with a later partition" in "\n".join(deployment.log(run, f"wait.{reads.table}"))
+            # not the log: of a trigger that ends, a busy triggerer may lose the last line
             shown = deployment.real.api.request("GET", f"/dags/{run.dag_id}/dagRuns/{quote(run.run_id)}")
             assert shown["note"].startswith(
                 "Skipped: the run is skipped, since the chain begins with a later partition"
