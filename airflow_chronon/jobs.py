@@ -30,6 +30,7 @@ from airflow_chronon.airflow_api.login import find_login, not_configured
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.conf_root.jobs import replace_job_file
+from airflow_chronon.conf_root.root import NAMED_BY
 from airflow_chronon.conf_root.selection import select_job
 from airflow_chronon.conf_root.settings import cannot_read
 from airflow_chronon.core.calendar.instants import SCHEDULABLE, Instant, from_datetime, iso, parse_instant, to_datetime
@@ -40,11 +41,13 @@ from airflow_chronon.core.schedules.request import asked_window
 from airflow_chronon.core.settings.environment import given_texts
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.settings.yaml import StrictText
-from airflow_chronon.deployment import find_deployment
+from airflow_chronon.deployment import find_deployment, variable
 from airflow_chronon.errors import ChrononError, Fault, Rejected
 
 #: An instant: a datetime, a naive one being UTC, or ISO-8601 text.
 Moment: TypeAlias = datetime | str
+
+_NAMED_BY = f"root= or {variable('conf_root')}"  #: a conf root, by whoever calls from Python
 
 
 @dataclass(frozen=True)
@@ -224,7 +227,11 @@ def get_job(
         raise ChrononError(Fault("H19", "", problem, 'write get_job("team.name")'))
     given = os.environ if environ is None else environ
     found = find_deployment(environ=given, conf_root=root).read_root()
-    plan = select_job(found, name)
+    try:
+        plan = select_job(found, name)
+    except ChrononError as error:
+        error.reword(lambda text: text.replace(NAMED_BY, _NAMED_BY))
+        raise
     return Job(
         plan.family.removeprefix("job/"),
         plan.key,

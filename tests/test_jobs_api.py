@@ -111,8 +111,9 @@ class TestFinding:
         assert job_of(root).key == "job/etl.ingest"  # one bad file never touches another
 
     def test_a_missing_root_is_reported(self, tmp_path: Path) -> None:
-        with pytest.raises(ChrononError, match="there is no conf root"):
+        with pytest.raises(ChrononError, match="there is no conf root") as refused:
             job_of(tmp_path / "nowhere")
+        assert "root= or AIRFLOW__CHRONON__CONF_ROOT" in str(refused.value) and "--root" not in str(refused.value)
 
 
 class TestLooking:

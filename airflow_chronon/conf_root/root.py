@@ -33,7 +33,9 @@ from airflow_chronon.core.settings.variables import Secrets, filled
 from airflow_chronon.core.settings.yaml import SETTINGS_FILE
 from airflow_chronon.errors import Fault, Rejected
 
-_CHECK_PLACE = "check the path and its permissions, or name another with --root or [chronon] conf_root"
+#: How whoever types a command names a conf root; callers from Python put their own words in its place.
+NAMED_BY = "--root or [chronon] conf_root"
+_CHECK_PLACE = f"check the path and its permissions, or name another with {NAMED_BY}"
 
 
 _HOLD_ON = Fault("C23", SETTINGS_FILE, "the last good settings hold on, and nothing is retired", "mend the file")
@@ -167,7 +169,7 @@ def read_conf_root(
         )
         return _unread(root, branch, (problem,), TreeState.UNREADABLE)
     if not is_there:
-        remedy = "create it, or name another with --root or [chronon] conf_root"
+        remedy = f"create it, or name another with {NAMED_BY}"
         missing = Fault("input", "", f"there is no conf root {root}", remedy)
         return _unread(root, branch, (missing,), TreeState.EMPTY)
     problems: list[Fault] = []
