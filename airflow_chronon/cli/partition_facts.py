@@ -65,6 +65,7 @@ class PartitionFacts:
             is_active=record is not None or is_active(plan, record),
             first_seen=seen,
             good=asked.good,
+            freshness=plan.settings.freshness,
         )
         return known if self.server is None else self._with_airflow(known, self.server, asked)
 

@@ -5,6 +5,7 @@
     <state_root>/<bundle>/<branch>/records/<dag id>.json       what is remembered of one DAG, its deployed conf included
                                    archive/<dag id>/<time>.jsonl
                                    settings.yaml               the text of the last good settings (C23)
+                                   freshness.json              how fresh tables were, and which late partitions were told
                                    damaged/<dag id>.json       a record that could not be used, kept for whoever wants to look
 """
 
@@ -107,6 +108,27 @@ class StateFolder:
         except StateError:
             self._set_aside("settings.yaml", "settings", ".yaml")
         self.files.write(f"{self.prefix}settings.yaml", text.encode())
+
+    # freshness
+
+    def read_freshness(self) -> Json:
+        """What is remembered of how fresh tables are, by DAG id; empty where nothing can be read: it begins anew then."""
+        try:
+            data = self.files.read(f"{self.prefix}freshness.json")
+            found = {} if data is None else json.loads(data)
+        except (StateError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def keep_freshness(self, found: Mapping[str, Json]) -> None:
+        """Remember it; what cannot be read in its place is set aside (S9)."""
+        data = json.dumps(found).encode()
+        try:
+            if data == self.files.read(f"{self.prefix}freshness.json"):
+                return
+        except StateError:
+            self._set_aside("freshness.json", "freshness", ".json")
+        self.files.write(f"{self.prefix}freshness.json", data)
 
     # archive
 

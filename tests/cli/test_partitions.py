@@ -87,6 +87,17 @@ def test_airflow_adds_running_failed_and_skipped_with_the_reason(
     assert answer.json["airflow"] is True
 
 
+def test_late_partitions_are_told(place: Place, command: Command, airflow: FakeAirflow) -> None:
+    (place.root / "chronon.yaml").write_text("freshness: 2h\n")
+    place.land(*labels(1, 1))
+    answer = command(
+        "partitions", CONF, "--root", place.root, "--start-ds", labels(1, 1)[0], "--end-ds", labels(2, 2)[0]
+    )
+    lines = answer.out.splitlines()
+    assert "late since 2026-06-01T05:00:00Z" in lines[2] and "late" not in lines[1]
+    assert lines[-1] == "1 landed, 1 skipped; 1 of them late"
+
+
 def test_a_table_that_was_begun_on_another_grid_is_the_reason(
     place: Place, command: Command, airflow: FakeAirflow
 ) -> None:

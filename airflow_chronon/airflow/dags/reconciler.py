@@ -14,7 +14,8 @@ from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.config import deployment_of
 from airflow_chronon.airflow.hooks import find_airflow
-from airflow_chronon.airflow.operators.work import BEFORE_ALL
+from airflow_chronon.airflow.operators.survey import SurveyOperator
+from airflow_chronon.airflow.operators.work import BEFORE_ALL, BEFORE_ANY_WORK
 from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.login import EDITORS, no_connection
 from airflow_chronon.core.confs.naming import legal_id
@@ -59,10 +60,19 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
         default_args={"owner": "chronon"},
         auto_register=False,
     ) as dag:
+        at = None if conf_root is None else str(conf_root)
+        SurveyOperator(
+            task_id="survey",
+            near=near,
+            conf_root=at,
+            execution_timeout=_time_limit(),
+            priority_weight=BEFORE_ANY_WORK,
+            weight_rule="absolute",
+        )
         ReconcileOperator(
             task_id="reconcile",
             near=near,
-            conf_root=None if conf_root is None else str(conf_root),
+            conf_root=at,
             execution_timeout=_time_limit(),
             retries=1,  # for an Airflow that does not answer just then
             retry_delay=timedelta(seconds=30),

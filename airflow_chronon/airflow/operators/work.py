@@ -90,14 +90,15 @@ def task_arguments(defaults: TaskDefaults, *, leave_out: Collection[str] = ()) -
 
     Raises ``ChrononError`` for a callback that cannot be imported.
     """
-    arguments = {name: value for name, value in defaults.model_dump(exclude_none=True).items() if name not in leave_out}
+    left_out = {*leave_out, "on_late_callback"}  # the reconciler's, and no task's
+    arguments = {name: value for name, value in defaults.model_dump(exclude_none=True).items() if name not in left_out}
     callback = arguments.get("on_failure_callback")
     if callback is not None:
-        arguments["on_failure_callback"] = _imported(callback, field="task_defaults.on_failure_callback")
+        arguments["on_failure_callback"] = imported_function(callback, field="task_defaults.on_failure_callback")
     return arguments
 
 
-def _imported(path: str, *, field: str) -> Callable[..., Any]:
+def imported_function(path: str, *, field: str) -> Callable[..., Any]:
     """The function of a dotted path. Raises ``ChrononError`` whatever its module does on import: one that ends its process
     or is interrupted would take the DAGs of every team away (S1)."""
     remedy = "give the dotted path of a function that the workers can import"

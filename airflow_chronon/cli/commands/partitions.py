@@ -15,6 +15,7 @@ from airflow_chronon.cli.partition_facts import PartitionFacts
 from airflow_chronon.cli.server import AIRFLOW, find_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.cli.target import open_target
+from airflow_chronon.core.calendar.instants import iso
 from airflow_chronon.core.runs.states import PartitionRow
 
 CONF = option("conf", metavar="CONF", completer=complete_confs, help="a DAG id, type/name, a name or a file")
@@ -64,7 +65,14 @@ PARTITIONS = Command(
 
 
 def _text(rows: Sequence[PartitionRow]) -> str:
-    table = [(row.label, row.state.value, row.reason or (row.run_id or "")) for row in rows]
+    table = [(row.label, row.state.value, _why_or_run(row)) for row in rows]
     sums = Counter(row.state.value for row in rows)
+    late = sum(row.late_since is not None for row in rows)
     lines = columns([("partition", "state", "why or run"), *table])
-    return "\n".join([*lines, ", ".join(f"{count} {state}" for state, count in sums.items())])
+    total = ", ".join(f"{count} {state}" for state, count in sums.items())
+    return "\n".join([*lines, f"{total}; {late} of them late" if late else total])
+
+
+def _why_or_run(row: PartitionRow) -> str:
+    late = "" if row.late_since is None else f"late since {iso(row.late_since)}"
+    return "; ".join(filter(None, (late, row.reason or row.run_id)))

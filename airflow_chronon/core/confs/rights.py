@@ -44,12 +44,10 @@ def namespace_faults(namespace: str, *, team: str, teams: Mapping[str, TeamSetti
 
 def own_word_faults(own: ConfSettings, *, may_set: Sequence[Guarded]) -> Iterator[Fault]:
     """What a conf says of itself and may not: a runner and a callback are programs, a catalog is a place."""
-    said = {
-        Guarded.RUNNER: "runner" if "runner" in own.model_fields_set else None,
-        Guarded.CATALOG: "catalog" if "catalog" in own.model_fields_set else None,
-        Guarded.CALLBACKS: "task_defaults.on_failure_callback" if own.task_defaults.on_failure_callback else None,
-    }
-    for guarded, key in said.items():
-        if key is not None and guarded not in may_set:
+    said = [(each, each.value) for each in (Guarded.RUNNER, Guarded.CATALOG) if each.value in own.model_fields_set]
+    callbacks = ("on_failure_callback", "on_late_callback")
+    said += [(Guarded.CALLBACKS, f"task_defaults.{name}") for name in callbacks if getattr(own.task_defaults, name)]
+    for guarded, key in said:
+        if guarded not in may_set:
             remedy = f"set it in an override of chronon.yaml, or say confs_may_set: [{guarded.value}] there"
             yield Fault("S6", key, f"a conf may not set its own {key.rpartition('.')[2]}", remedy)

@@ -6,13 +6,17 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.labels import PartitionKey
+from airflow_chronon.core.runs.freshness import is_expected
 from airflow_chronon.core.runs.skip_reasons import Reason, SkipFacts, Skips
 from airflow_chronon.core.schedules.base import AnySchedule
+from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision
+from airflow_chronon.core.waits.readiness import first_landed
 
 
 class State(Enum):
@@ -63,9 +67,12 @@ class PartitionRow:
     run_id: str | None = None
     reason: str = ""
     good: State = State.LANDED  #: what it is when it is there
+    late_since: Instant | None = None  #: since when it should have been there, by its conf's ``freshness``
 
     def as_json(self) -> dict[str, Any]:
         row: dict[str, Any] = {"label": self.label, "start": iso(self.start), "state": self.state.value}
+        if self.late_since is not None:
+            row["late_since"] = iso(self.late_since)
         if self.landed is not None:
             row[self.good.value] = self.landed
         return row | ({"run_id": self.run_id} if self.run_id else {}) | ({"reason": self.reason} if self.reason else {})
@@ -83,6 +90,7 @@ class Known:
     first_seen: Instant | None = None  #: when a reconcile first saw a job
     halted: Reason | None = None  #: why nothing fires in Airflow now
     good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
+    freshness: int | None = None  #: how many seconds after its end a partition that is not there is late
 
 
 def partition_rows(
@@ -105,6 +113,22 @@ class PartitionStates:
 
     def row(self, start: Instant) -> PartitionRow:
         """The partition that starts at ``start``."""
+        row, freshness, schedule = self._row(start), self._known.freshness, self._schedule
+        if freshness is None or row.landed or row.state is row.good or not isinstance(schedule, PartitionedSchedule):
+            return row
+        late_since, begun = schedule.end_of(start) + freshness, self._first_landed
+        is_owed = is_expected(schedule, start) and (begun is None or start > begun)
+        return replace(row, late_since=late_since) if late_since <= self._now and is_owed else row
+
+    @cached_property
+    def _first_landed(self) -> Instant | None:
+        """Where the history of the table begins (C17)."""
+        landed, schedule = self._known.landed, self._schedule
+        if isinstance(landed, frozenset) and isinstance(schedule, PartitionedSchedule):
+            return first_landed(schedule.spec, landed)
+        return None
+
+    def _row(self, start: Instant) -> PartitionRow:
         schedule, known = self._schedule, self._known
         label = schedule.label(start)
         landed = None if known.landed is None else label in known.landed

@@ -119,6 +119,12 @@ class TaskDefaults(Strict):
         max_length=MAX_NAME,
         description="Called when a task fails: a dotted path such as package.module.function.",
     )
+    on_late_callback: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][\w.]*\.\w+$",
+        max_length=MAX_NAME,
+        description="Called once for each partition that is late by freshness: a dotted path.",
+    )
 
 
 class ConfSettings(Strict):
@@ -157,6 +163,9 @@ class ConfSettings(Strict):
         description="What a hole in the older part of a range does; by default require for tables of this tree, warn for others.",
     )
     covers: Covers = Field(default=Covers.ELAPSED, description="What a weekly or monthly fire writes.")
+    freshness: Duration | None = Field(
+        default=None, description="How long after its end a partition that has not landed is late, such as 2h."
+    )
     retries: Retries = Field(default=2, description="Of the tasks that do the work.")
     owner: Owner | None = Field(default=None, description="By default the team.")
     task_defaults: TaskDefaults = Field(default=TaskDefaults(), description="What Airflow's tasks get.")

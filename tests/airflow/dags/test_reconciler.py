@@ -67,7 +67,7 @@ class TestTheTimeLimit:  # S8
     ) -> None:
         if written is not None:
             monkeypatch.setenv("AIRFLOW__CHRONON__RECONCILE_TIMEOUT", written)
-        (task,) = build_reconciler(near=__file__, conf_root=root.path).tasks
+        task = build_reconciler(near=__file__, conf_root=root.path).get_task("reconcile")
         assert task.execution_timeout == timedelta(seconds=seconds)
 
     @pytest.mark.parametrize("written", ["soon", "0", "-1", "1.5", "٣", "9999999"])

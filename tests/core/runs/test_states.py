@@ -77,6 +77,14 @@ def test_what_comes_by_itself_is_due_and_not_skipped() -> None:
     assert states(found) == ["skipped: catch-up off", "due: fires at 2026-06-10T00:00:00Z"]
 
 
+def test_a_partition_that_should_be_there_by_now_says_since_when() -> None:
+    plan = hourly()
+    known = Known(landed=frozenset({"2026-06-09-20-00"}), runs=[], freshness=2 * HOUR)
+    found = rows(plan, "2026-06-09 19:00", "2026-06-09 23:00", known)
+    assert [row.late_since for row in found] == [None, None, at("2026-06-10"), None, None]  # before its history; there
+    assert found[2].as_json()["late_since"] == "2026-06-10T00:00:00Z"
+
+
 def test_before_the_start_after_the_end_and_skipped_to_a_date_name_their_settings() -> None:
     plan = daily(start_date="2026-06-03", end_date="2026-06-08", catchup=True, skip_to_date="2026-06-05")
     done = [run(plan, f"2026-06-0{day}") for day in range(5, 9)]

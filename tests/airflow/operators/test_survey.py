@@ -1,0 +1,89 @@
+"""The survey as a task: its metrics, the callback of what is late, and what it does without confs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowSkipException
+from pytest_mock import MockerFixture
+
+from airflow_chronon.airflow.dags.reconciler import build_reconciler
+from airflow_chronon.airflow.operators.survey import SurveyOperator
+from airflow_chronon.errors import ChrononError, Fault
+from tests.support.conf_roots import ConfRootOnDisk, dependency, staging_query
+from tests.support.confs import at
+
+CALLS: list[dict[str, Any]] = []
+
+
+def page_someone(late: dict[str, Any]) -> None:
+    CALLS.append(late)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConfRootOnDisk:
+    """A daily conf of which one day has landed, and two more could have."""
+    monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "home"))
+    found = ConfRootOnDisk(tmp_path / "root")
+    found.write("staging_query", "shop.one__1", staging_query("shop.one__1", dependencies=[dependency("raw.orders")]))
+    found.settings(
+        f"freshness: 6h\ncatalog: {{kind: filesystem, root: {tmp_path / 'warehouse'}}}\n"
+        f"task_defaults: {{on_late_callback: {__name__}.page_someone}}\n"
+    )
+    day = tmp_path / "warehouse" / "shop.shop_one__1" / "ds=2026-06-01"
+    day.mkdir(parents=True)
+    (day / "_SUCCESS").touch()
+    CALLS.clear()
+    return found
+
+
+def survey(root: ConfRootOnDisk, mocker: MockerFixture, when: str) -> None:
+    mocker.patch("airflow_chronon.airflow.operators.survey.now", return_value=at(when))
+    SurveyOperator(task_id="survey", near=__file__, conf_root=str(root.path)).execute({})
+
+
+def test_its_metrics_are_of_each_dag_and_team(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    gauge = mocker.patch("airflow_chronon.airflow.operators.survey.gauge")
+    survey(root, mocker, "2026-06-04 01:00")
+    told = {call.args[0]: call.args[1] for call in gauge.call_args_list}
+    assert told == {
+        "chronon.partition_lag_seconds": 49 * 3600,
+        "chronon.partitions_missing": 2,
+        "chronon.partitions_late": 1,
+    }
+    assert all(
+        call.kwargs["tags"] == {"dag_id": "staging_query.shop.one__1", "team": "shop"} for call in gauge.call_args_list
+    )
+
+
+def test_the_callback_hears_of_each_late_partition_once(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    survey(root, mocker, "2026-06-03 12:00")
+    for when in ("2026-06-04 05:59", "2026-06-04 06:00", "2026-06-04 06:05"):
+        survey(root, mocker, when)
+    (late,) = CALLS
+    assert (late["conf"], late["label"]) == ("staging_query/shop.one__1", "2026-06-03")
+    assert late["late_since"] == "2026-06-04T06:00:00Z"
+
+
+def test_a_callback_that_cannot_be_imported_is_told_and_fails_nothing(
+    root: ConfRootOnDisk, mocker: MockerFixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    root.settings((root.path / "chronon.yaml").read_text().replace("page_someone", "nobody"))
+    survey(root, mocker, "2026-06-03 12:00")
+    survey(root, mocker, "2026-06-04 06:00")
+    assert CALLS == []
+
+
+def test_where_the_deployment_cannot_be_told_nothing_is_looked_at(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    fault = Fault("C24", "branch", "nobody knows the branch", "mend chronon.yaml")
+    mocker.patch("airflow_chronon.airflow.operators.survey.deployment_of", side_effect=ChrononError(fault))
+    with pytest.raises(AirflowSkipException) as skipped:
+        SurveyOperator(task_id="survey", near=__file__, conf_root=str(root.path)).execute({})
+    assert "No table is looked at" in str(skipped.value)
+
+
+def test_it_stands_beside_the_reconcile_and_neither_waits_for_the_other(root: ConfRootOnDisk) -> None:
+    dag = build_reconciler(near=__file__, conf_root=root.path)
+    assert {task.task_id: task.upstream_task_ids for task in dag.tasks} == {"survey": set(), "reconcile": set()}
