@@ -51,6 +51,12 @@ def build_argv(job: JobRequest, *, template: Sequence[str] | None) -> list[str]:
     return filled_argv((*_DRIVER, *_MODES[job.mode][1]) if template is None else template, values)
 
 
+def driver_options(job: JobRequest) -> list[str]:
+    """What follows the conf in a call of Chronon's driver. Raises like :func:`build_argv`."""
+    values = placeholders_of(job)
+    return filled_argv((*_DRIVER[3:], *_MODES[job.mode][1]), values)
+
+
 def placeholders_of(job: JobRequest) -> dict[str, str]:
     """The values of the placeholders that a job has. Raises like :func:`build_argv`."""
     if job.mode not in _MODES:

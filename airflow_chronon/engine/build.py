@@ -13,7 +13,8 @@ from airflow_chronon.engine.job_commands import JobCommands
 from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.engine.protocol import JobRequest, Log, Runner
 
-#: The class of every kind of runner in :data:`airflow_chronon.core.settings.runners.RUNNERS`.
+#: The class of every kind of runner in :data:`airflow_chronon.core.settings.runners.RUNNERS`, but of an ``operator``, which works as
+#: a task: :mod:`airflow_chronon.engine.operator_arguments` says with what.
 CLASSES: Mapping[str, Callable[..., Runner]] = {"local": LocalRunner, "command": CommandRunner}
 
 

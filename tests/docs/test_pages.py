@@ -17,7 +17,7 @@ from tests.support.checkout import ROOT
 
 DOCS, PACKAGE = ROOT / "docs", ROOT / "airflow_chronon"
 INDEX = DOCS / "README.md"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 #: Pages for developers, whose paths may begin in the package.
 OF_THE_PACKAGE = [ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", DOCS / "development.md"]
 

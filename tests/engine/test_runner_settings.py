@@ -72,7 +72,7 @@ def test_what_is_not_known_is_refused_with_what_is_allowed(settings, message):
 
 
 def test_every_kind_of_settings_has_its_runner():
-    assert set(CLASSES) == set(RUNNERS)
+    assert set(CLASSES) == set(RUNNERS) - {"operator"}  # which works as a task: tests/airflow/operators
 
 
 ELSEWHERE = {

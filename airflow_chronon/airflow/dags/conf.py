@@ -10,6 +10,7 @@ from airflow.sdk import DAG, Param, TaskGroup
 
 from airflow_chronon.airflow.assets import TableAssets
 from airflow_chronon.airflow.dags.plans import Fires, drop_copied_params, one_line
+from airflow_chronon.airflow.operators.delegating import KIND, DelegatingOperator, check_operator
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.operators.work import BEFORE_ANY_WORK, NO_WORK, task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
@@ -120,7 +121,11 @@ class _Tasks:
 
     def _work(self, mode: Mode, job: str) -> ChrononOperator:
         settings = self.plan.settings
-        return ChrononOperator(
+        works = ChrononOperator
+        if settings.runner.kind == KIND:
+            check_operator(settings.runner.model_dump())
+            works = DelegatingOperator
+        return works(
             task_id=job,
             plan=self.plan,
             mode=mode,

@@ -109,16 +109,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
 
     def execute(self, context: Any, event: Any = None) -> None:
         """Do the job; Airflow calls it again with an ``event`` when a wait is over, for other writers or for its job elsewhere."""
-        given_variables(context)  # before anything waits or starts
-        run = self._requested(context)
-        keep_grid = self._hold_to_grid(context)
-        of = None if run is None else run.modes.get(self._mode)
-        if run is not None and of is None:
-            raise AirflowSkipException(f"the schedule of {self._mode.value} does not fire for this partition")
-        if of is not None:
-            for wait in self._plan.mode_waits(self._mode, of.window):
-                self.log.info("reads %s", format_wait(wait))
-        job = self._request(context, of)
+        of, job, keep_grid = self._prepared(context)
         with ends_as_airflow_task():
             catalog, settings = self._plan.settings.catalog.of_table(job.table), self._runner_settings()
             mask_filled(catalog, settings)
@@ -144,6 +135,22 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             with self.stops_by(runner.stop):
                 keep_grid()
                 runner.run(job, self.log.info)
+
+    def _prepared(self, context: Mapping[str, Any]) -> tuple[ModeRun | None, JobRequest, Callable[[], None]]:
+        """What the run asks of this mode, the job, and what keeps the grid: see :meth:`_hold_to_grid`.
+
+        Raises what ends the task where there is nothing to do, or what must not be done.
+        """
+        given_variables(context)  # before anything waits or starts
+        run = self._requested(context)
+        keep_grid = self._hold_to_grid(context)
+        of = None if run is None else run.modes.get(self._mode)
+        if run is not None and of is None:
+            raise AirflowSkipException(f"the schedule of {self._mode.value} does not fire for this partition")
+        if of is not None:
+            for wait in self._plan.mode_waits(self._mode, of.window):
+                self.log.info("reads %s", format_wait(wait))
+        return of, self._request(context, of), keep_grid
 
     def _may_begin(self, context: Mapping[str, Any], of: ModeRun | None) -> None:
         """Raises what ends or defers the task where its work is not to begin, or not yet."""

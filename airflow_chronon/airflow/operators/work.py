@@ -99,20 +99,25 @@ def task_arguments(defaults: TaskDefaults, *, leave_out: Collection[str] = ()) -
 
 
 def imported_function(path: str, *, field: str) -> Callable[..., Any]:
-    """The function of a dotted path. Raises ``ChrononError`` whatever its module does on import: one that ends its process
-    or is interrupted would take the DAGs of every team away (S1)."""
+    """The function of a dotted path. Raises ``ChrononError`` as :func:`imported`, and for what is none."""
     remedy = "give the dotted path of a function that the workers can import"
+    found = imported(path, field=field, remedy=remedy)
+    if not callable(found):
+        raise ChrononError(Fault("settings", field, f"{path!r} is not a function", remedy))
+    function: Callable[..., Any] = found
+    return function
+
+
+def imported(path: str, *, field: str, remedy: str) -> Any:
+    """What a dotted path names. Raises ``ChrononError`` whatever its module does on import: one that ends its process
+    or is interrupted would take the DAGs of every team away (S1)."""
     try:
-        found = pkgutil.resolve_name(path)
+        return pkgutil.resolve_name(path)
     except AirflowTaskTimeout:
         raise  # Airflow's own, for the whole file
     except BaseException as error:
         problem = f"{path!r} cannot be imported: {_said(error)}"
         raise ChrononError(Fault("settings", field, problem, remedy)) from None
-    if not callable(found):
-        raise ChrononError(Fault("settings", field, f"{path!r} is not a function", remedy))
-    function: Callable[..., Any] = found
-    return function
 
 
 def _said(error: BaseException) -> str:

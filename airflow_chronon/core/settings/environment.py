@@ -51,6 +51,11 @@ def is_airflows_own(name: str) -> bool:
     return _fits(name, _AIRFLOWS_OWN)
 
 
+def decides_what_is_loaded(name: str) -> bool:
+    """Whether programs, their interpreters or their libraries are found or loaded by a variable (S5)."""
+    return _fits(name, _LOADING)
+
+
 def passed_on(environ: Mapping[str, str], *, pass_env: Iterable[str] = ()) -> dict[str, str]:
     """What a process that does the work of a run gets of the worker's environment.
 
@@ -113,7 +118,7 @@ def given_texts(given: object) -> dict[str, str]:
             raise _refused(f"the name of a variable has {len(str(name))} characters", f"write at most {LONGEST_VALUE}")
         if not VARIABLE.fullmatch(str(name)) or text_problem(str(name)) is not None:
             raise _refused(f"{name!r} cannot be the name of a variable", "a name is not empty and has no =")
-        if _fits(str(name), _LOADING):
+        if decides_what_is_loaded(str(name)):
             problem = f"a run may not set {name}, which decides how the command is found or loaded"
             raise _refused(problem, "set it in the job's or the runner's env, or under another name", rule="S5")
         if value is not None and not isinstance(value, str | int | float):

@@ -58,7 +58,9 @@ def _problem(model: type[BaseModel], detail: Any, written: object, beside: Colle
     if kind == SENTENCE:
         return Problem(path, detail["ctx"]["message"].replace(VALUE, shown), detail["ctx"]["remedy"])
     if kind == "extra_forbidden":
-        allowed = sorted({*_model_at(model, path[:-1]).model_fields, *(beside if len(path) == 1 else ())})
+        fields = _model_at(model, path[:-1]).model_fields
+        keys = {field.alias or name for name, field in fields.items()}
+        allowed = sorted({*keys, *(beside if len(path) == 1 else ())})
         message, remedy = f"unknown key {path[-1]!r}", f"allowed are {', '.join(allowed)}"
         return unknown_name(path, message, name=str(path[-1]), known=allowed, remedy=remedy)
     if kind == "missing":

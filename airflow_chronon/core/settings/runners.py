@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from airflow_chronon.core.bounds import MAX_INTEGER
+from airflow_chronon.core.bounds import MAX_INTEGER, MAX_NAME
+from airflow_chronon.core.settings.argument_templates import template_problem
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section
 from airflow_chronon.core.settings.values import (
     VALUE,
@@ -29,6 +30,10 @@ PLACEHOLDERS = ("conf_path", "mode", "start_ds", "end_ds", "partition", "table",
 #: The token of a job elsewhere: the same for every try until that job has certainly ended badly, and new after a clear.
 JOB_TOKEN = "job_token"  # noqa: S105 - a placeholder
 JOB_ID = "job_id"  #: what the submitting command printed
+#: What an argument of an operator may have in braces beside those of a command: texts, whole mappings and lists.
+OPERATOR_TEXTS = ("partition_key", "partitions", "start", "end", "conf_file", "conf_file_name", JOB_TOKEN)
+OPERATOR_MAPPINGS = ("env", "spark_conf")
+OPERATOR_LISTS = ("driver_args", "zipline_args")
 
 _NAMES = re.compile(r"[A-Za-z_*][A-Za-z0-9_*]*")
 _LOCAL_SCHEMES = ("file://", "local://")
@@ -232,8 +237,40 @@ class CommandRunnerSettings(KindSettings):
                 raise refusal("idempotent is about a token that argv gives to no job", remedy)
 
 
-RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings] = Kinds(
-    "runner", LocalRunnerSettings, CommandRunnerSettings
+def _are_operator_arguments(value: dict[str, Any]) -> dict[str, Any]:
+    texts = (*PLACEHOLDERS, *OPERATOR_TEXTS)
+    problem = template_problem(value, texts=texts, mappings=OPERATOR_MAPPINGS, lists=OPERATOR_LISTS, place="arguments")
+    if problem is not None:
+        raise refusal(*problem)
+    return value
+
+
+class OperatorRunnerSettings(KindSettings):
+    """An operator of Airflow that does the work."""
+
+    templates: ClassVar[frozenset[str]] = frozenset({"arguments"})
+
+    kind: Literal["operator"] = "operator"
+    class_path: str = Field(
+        alias="class",
+        pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$",
+        max_length=MAX_NAME,
+        description="The operator's class: a dotted path such as package.module.SparkOperator.",
+    )
+    arguments: Annotated[dict[str, Any], AfterValidator(_are_operator_arguments)] = Field(
+        default_factory=dict, description="What the class is given, with placeholders in its texts."
+    )
+    env: dict[Text, Text] | None = Field(
+        default=None, repr=False, description="Variables for {env}, over those of the conf and under those of the run."
+    )
+    pass_env: list[_Pattern] | None = Field(
+        default=None,
+        description="Variables of Airflow's own that processes which the operator starts get all the same.",
+    )
+
+
+RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings | OperatorRunnerSettings] = Kinds(
+    "runner", LocalRunnerSettings, CommandRunnerSettings, OperatorRunnerSettings
 )
 
 

@@ -37,6 +37,7 @@ GOOD_SETTINGS = [
     "runner: {kind: local, warehouse: /w, memory_limit: 2GB, spill_limit: 5GB, timeout: 2h, threads: 2, kv_store: /k}",
     "runner: {kind: command, argv: [a, '{job_token}'], job_id: 'ID (.+)', status: [a, '{job_id}'], cancel: [b, '{job_id}'],"
     " find: [c, '{job_token}'], states: {OVER: failed}}",
+    "runner: {kind: operator, class: a.b.C, arguments: {a: ['{driver_args}', 1], '{env}': '{env}'}, env: {B: '${A}'}, pass_env: [A_*]}",
     "overrides: [{match: 'a/*', runner: {kind: command, cwd: /a}, catalog: {tables: []}, enabled: false}]",
 ]
 BAD_SETTINGS = [
@@ -63,6 +64,9 @@ BAD_SETTINGS = [
     "runner: {kind: command, grace_seconds: -1}",
     "runner: {kind: local, threads: 0}",
     "runner: {kind: command, job_id: 'ID (.+)', status: [a, '{job_id}'], cancel: [b, '{job_id}'], states: {OVER: gone}}",
+    "runner: {kind: operator, class: notdotted}",
+    "runner: {kind: operator, class: a.B, argument: {}}",
+    "runner: {kind: operator, class: a.B, arguments: [a]}",
     "overrides: [{catchup: true}]",
     "overrides: [{match: 'a/*', branch: b}]",
     "overrides: {match: 'a/*'}",
@@ -147,7 +151,7 @@ def _files() -> Iterator[Any]:
         [*ROOT.glob("dags/**/*.yaml"), *ROOT.glob("examples/**/*.yaml"), *ROOT.glob("tests/data/**/*.yaml")]
     ):
         yield pytest.param(path.read_text(), id=str(path.relative_to(ROOT)))
-    for page in sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]):
+    for page in sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]):
         for number, text in enumerate(re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.S | re.M)):
             yield pytest.param(text, id=f"{page.name}-{number}")
 
