@@ -62,7 +62,7 @@ class PartitionFacts:
         known = Known(
             self.landings(plan, table) if table else self.landings.of_plan(plan),
             revisions=record.seen_revisions if record is not None else (),
-            is_active=record is not None or is_active(plan, record),
+            is_active=record is not None or is_active(self._planned(plan), record),
             first_seen=seen,
             good=asked.good,
             freshness=plan.settings.freshness,
@@ -79,6 +79,11 @@ class PartitionFacts:
         landed = known.landed if plan.has_partitions else done_labels(schedule, runs)
         halted = _halted(self.dag(plan))
         return replace(known, runs=runs, landed=landed, kept_grid=kept_grid(server, plan), halted=halted)
+
+    def _planned(self, plan: Plan) -> Plan:
+        """The plan as its file has it: that of what is asked has the schedule of its timetable, which may not be on yet."""
+        verdict = self.target.verdicts.get(plan.key)
+        return plan if verdict is None or verdict.plan is None else verdict.plan
 
     def dag(self, plan: Plan) -> DagRecord | None:
         """Its DAG in Airflow."""
