@@ -17,12 +17,13 @@ from airflow_chronon.errors import ChrononError, Fault
 
 
 @contextlib.contextmanager
-def revision_of(root: ConfRoot, revision: str, *, left_out: list[Fault]) -> Iterator[ConfRoot]:
+def revision_of(root: ConfRoot, revision: str, *, notes: list[Fault]) -> Iterator[ConfRoot]:
     """The conf root as it was at a revision, on the branch of ``root``, so that DAG ids compare.
 
-    It holds every conf, those included that a branch leaves to its base; links that lead out of the root are not followed,
-    and ``left_out`` names them. Raises ``ChrononError`` when the root is in no repository, the revision or the folder in it
-    does not exist, or its settings cannot be read.
+    It holds every conf, those included that a branch leaves to its base. A revision without the folder holds none, as the
+    one before the first conf does. ``notes`` gets what a reader of the comparison should know: that the folder is not there,
+    and links that lead out of the root, which are not followed. Raises ``ChrononError`` when the root is in no repository,
+    the revision does not exist, or its settings cannot be read.
     """
     place = root.path.resolve()
     if not place.is_dir():
@@ -31,14 +32,17 @@ def revision_of(root: ConfRoot, revision: str, *, left_out: list[Fault]) -> Iter
         raise _fault(f"{revision!r} is not a revision", "name a commit, a tag or a branch")
     prefix = _git(place, "rev-parse", "--show-prefix").decode().strip()
     _git(place, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}", about=revision)
-    archive = _git(place, "archive", "--format=tar", revision, ".", about=revision)
+    # git archive of a folder that a revision lacks is an error; a tree that has it lists the folder by its path from the top
+    is_there = not prefix or _git(place, "ls-tree", "--full-tree", revision, prefix.rstrip("/"), about=revision)
+    if not is_there:
+        problem = f"{revision} has no folder {prefix.rstrip('/')}: every conf is new, and no grid is compared"
+        notes.append(Fault("input", "--base", problem, "go on, unless the folder lay elsewhere then"))
     with tempfile.TemporaryDirectory(prefix="chronon-base-") as folder:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            left_out += _unpack(tar, folder)
-        at = Path(folder)
-        if prefix and not any(at.iterdir()):
-            raise _fault(f"{revision} holds no {prefix}", "name a revision that has the conf root")
-        found = read_conf_root(at, environ=os.environ, branch=root.branch).whole
+        if is_there:
+            archive = _git(place, "archive", "--format=tar", revision, ".", about=revision)
+            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+                notes += _unpack(tar, folder)
+        found = read_conf_root(Path(folder), environ=os.environ, branch=root.branch).whole
         if found.state is TreeState.UNREADABLE:
             raise _fault(f"{revision} cannot be compared with: {found.problems[0]}", "name another revision")
         yield found

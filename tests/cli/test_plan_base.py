@@ -112,6 +112,21 @@ def test_a_revision_that_is_not_there_is_one_sentence(
     assert says in printed and "Traceback" not in printed and len(printed.splitlines()) == 1
 
 
+@pytest.mark.parametrize("command", ["plan", "check"])
+def test_every_conf_is_new_where_the_revision_has_no_conf_root_yet(
+    root: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:  # the first pull request of all
+    top = root.parents[1]
+    git(top, "checkout", "--quiet", "--orphan", "before")
+    git(top, "rm", "-r", "--quiet", "--cached", ".")
+    git(top, "commit", "--quiet", "--allow-empty", "-m", "nothing yet")
+    assert main([command, "--root", str(root), "--base", "before"]) == 0
+    printed = capsys.readouterr()
+    assert (printed.out + printed.err).count("new  ") == 3
+    [note] = [line for line in printed.err.splitlines() if "before has no folder dags/chronon" in line]
+    assert "every conf is new" in note
+
+
 def test_a_root_outside_any_repository_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, "a__1")
     assert main(["plan", "--root", str(tmp_path), "--base", "HEAD"]) == 2

@@ -61,15 +61,15 @@ def reconcile(options: argparse.Namespace) -> int:
 
 def show_differences(root: ConfRoot, revision: str, options: argparse.Namespace) -> int:
     """Print what differs from a revision; findings are grids that changed without a version bump (C22)."""
-    left_out: list[Fault] = []
-    with revision_of(root, revision, left_out=left_out) as base:
+    notes: list[Fault] = []
+    with revision_of(root, revision, notes=notes) as base:
         found = compare_trees(base.facts(), root.whole.facts())
     show(
         options,
         text=lambda: "\n".join(map(str, found)) or f"nothing differs from {revision}",
         value=lambda: list(map(_difference_json, found)),
     )
-    for problem in (*left_out, *root.problems):
+    for problem in (*notes, *root.problems):
         tell(problem)
     return FINDINGS if root.problems or any(each.change is Change.GRID for each in found) else GOOD
 
