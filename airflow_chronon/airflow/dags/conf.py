@@ -41,6 +41,7 @@ def build_conf_dag(plan: ConfPlan, *, path: str, doc: str, assets: TableAssets, 
         catchup=settings.catchup,
         max_active_runs=settings.max_pending_runs,
         is_paused_upon_creation=False,  # config is the source of truth: nothing stays held (C25)
+        rerun_with_latest_version=True,  # a clear takes the mended conf, not the commit that the run began on (C23)
         description=one_line(plan, fires),
         doc_md=doc,
         tags=list(plan.tags),

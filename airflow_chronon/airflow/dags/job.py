@@ -34,6 +34,7 @@ def build_job_dag(plan: JobPlan, *, path: str, doc: str, assets: TableAssets, fi
         catchup=settings.catchup and start is not None,
         max_active_runs=settings.max_pending_runs,
         is_paused_upon_creation=False,
+        rerun_with_latest_version=True,  # a clear takes the mended conf, not the commit that the run began on (C23)
         description=one_line(plan, fires),
         doc_md=doc,
         tags=list(plan.tags),

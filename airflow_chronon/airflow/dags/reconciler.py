@@ -47,6 +47,7 @@ def build_reconciler(*, near: str, conf_root: str | Path | None = None) -> DAG:
         catchup=False,
         max_active_runs=1,
         is_paused_upon_creation=False,
+        rerun_with_latest_version=True,  # a clear takes the tree of now, not the commit that it began on (C23)
         tags=["chronon-reconciler"],
         description=f"Makes Airflow what the confs of the branch {branch} say.",
         params={
