@@ -29,10 +29,13 @@ def missing_extra(*, package: str, extra: str, needed_for: str) -> MissingExtra:
     return MissingExtra(Fault("catalog", "", message, f"run: pip install 'airflow-chronon[{extra}]'"))
 
 
-def optional(module: str, *, needed_for: str) -> ModuleType:
-    """Import a module of an optional extra. Raises :class:`MissingExtra` when it is not installed."""
+def optional(module: str, *, needed_for: str, extra: str | None = None) -> ModuleType:
+    """Import a module of an optional extra. Raises :class:`MissingExtra` when it is not installed.
+
+    ``extra`` is the one to name then, where another brings more of what is needed than the module alone.
+    """
     try:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise missing_extra(package=package, extra=_EXTRAS[module], needed_for=needed_for) from error
+        raise missing_extra(package=package, extra=extra or _EXTRAS[module], needed_for=needed_for) from error

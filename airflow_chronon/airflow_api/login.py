@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from airflow_chronon.airflow_api.errors import NotConfigured
-from airflow_chronon.errors import Fault
+from airflow_chronon.errors import Fault, shown_address
 
 CONNECTION_TYPE = "chronon_airflow"  #: as Airflow's forms and connection URIs call it
 CONNECTION_ID = "chronon_airflow"  #: the connection of tasks, which read
@@ -141,10 +141,13 @@ def not_configured(*, or_give: str = "--airflow http://user:password@host:8080",
     return NotConfigured(Fault("connection", "", "nobody said where Airflow is", remedy))
 
 
-def no_connection() -> NotConfigured:
-    """What is said where Airflow was asked for its connection, and has none; the remedy is the command that makes it."""
+def no_connection(address: str) -> NotConfigured:
+    """What is said where Airflow was asked for its connection, and has none; the remedy is the command that makes it.
+
+    ``address`` is where Airflow's configuration has its API.
+    """
     command = (
-        f"airflow connections add {CONNECTION_ID} --conn-type {CONNECTION_TYPE} --conn-host http://127.0.0.1:8080"
+        f"airflow connections add {CONNECTION_ID} --conn-type {CONNECTION_TYPE} --conn-host {shown_address(address)}"
         " --conn-login USER --conn-password PASSWORD"
     )
     remedy = f"make it, with the address of Airflow's api-server and a user that may edit DAGs: {command}"

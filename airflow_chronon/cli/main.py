@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
         for each in command.options:
             made = one.add_argument(*each.flags, **each.keywords)
             made.completer = each.completer  # type: ignore[attr-defined]  # argcomplete looks there
-        one.set_defaults(command=command, ask_airflow=None)
+        one.set_defaults(command=command, ask_airflow=None, api_address=None)
     return top
 
 

@@ -36,4 +36,4 @@ def need_server(options: argparse.Namespace) -> AirflowRest:
         return server
     if options.ask_airflow is None:
         raise not_configured(instead=f"airflow chronon {options.command.name}")
-    raise no_connection()
+    raise no_connection(options.api_address)

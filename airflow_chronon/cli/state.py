@@ -15,7 +15,11 @@ STATE_ROOT = option(
     metavar="R",
     help="the state folder (default: [chronon] state_root from the environment, else chronon_state in AIRFLOW_HOME)",
 )
-BUNDLE = option("--bundle", metavar="NAME", help=f"Airflow's DAG bundle of this deployment ({DEFAULT_BUNDLE})")
+BUNDLE = option(
+    "--bundle",
+    metavar="NAME",
+    help=f"Airflow's DAG bundle of this deployment ({DEFAULT_BUNDLE}); airflow chronon reads the confs that are in it",
+)
 
 
 def deployment_of(options: argparse.Namespace) -> Deployment:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_chronon.errors import ChrononError, Fault
+from airflow_chronon.extras import MissingExtra
 from airflow_chronon.storage.files import Storage, StorageError, open_storage
+
+_SETTING = "[chronon] state_root"
 
 
 class StateError(ChrononError):
@@ -16,9 +21,12 @@ def open_state_files(root: str) -> Storage:
     Nothing is made or asked yet. Every error is a :class:`StateError`, a protocol that nothing serves too. A file is
     there as a whole or not at all, whenever the writer is killed.
     """
-    return open_storage(root, as_error=_state_error)
+    try:
+        return open_storage(root, as_error=_state_error)
+    except MissingExtra as error:
+        raise StateError(replace(error.fault, rule="state", field=_SETTING)) from error
 
 
 def _state_error(error: StorageError) -> StateError:
-    remedy = "check the rights and the space there, or set [chronon] state_root"
-    return StateError(Fault("state", "[chronon] state_root", str(error), remedy))
+    remedy = f"check the rights and the space there, or set {_SETTING}"
+    return StateError(Fault("state", _SETTING, str(error), remedy))

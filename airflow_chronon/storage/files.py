@@ -337,11 +337,11 @@ def open_storage(root: str, *, options: Mapping[str, Any] | None = None, as_erro
         return LocalStorage(folder, as_error=as_error)
     protocol = root.partition("://")[0]
     needed_for = f"the root {shown_root(root)!r}"
-    fsspec = optional("fsspec", needed_for=needed_for)
+    extra = _PROTOCOL_EXTRAS.get(protocol, "filesystem")
+    fsspec = optional("fsspec", needed_for=needed_for, extra=extra)
     try:
         filesystem, path = fsspec.core.url_to_fs(root, **(options or {}))
     except ImportError as error:
-        extra = _PROTOCOL_EXTRAS.get(protocol, "filesystem")
         raise missing_extra(package=f"fsspec driver for {protocol}", extra=extra, needed_for=needed_for) from error
     except Exception as error:
         raise as_error(StorageError("open", root, error)) from error

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from airflow.cli.cli_config import GroupCommand
+from airflow.dag_processing.bundles.base import BaseDagBundle
 from airflow.models.connection import Connection
+from airflow.sdk import BaseHook
 
 from airflow_chronon.airflow.cli import _find_connection, get_chronon_commands
 from airflow_chronon.airflow.hooks import find_connection
@@ -20,6 +22,32 @@ from airflow_chronon.cli.main import COMMANDS
 from tests.support.conf_roots import ConfRootOnDisk
 from tests.support.confs import staging_query
 from tests.support.stub_server import StubServer, stub_server
+
+
+@pytest.fixture(autouse=True)
+def environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ``airflow chronon`` puts into the environment ends with its test."""
+    for name in ("AIRFLOW__CHRONON__BRANCH", "_AIRFLOW_PROCESS_CONTEXT"):
+        monkeypatch.setenv(name, "of this test")  # so that it is taken back, whoever sets it
+        monkeypatch.delenv(name)
+
+
+class FetchedBundle(BaseDagBundle):
+    """A DAG bundle of a repo elsewhere, as that of Git is: opened with a connection, fetched by the dag processor."""
+
+    def __init__(self, *, tracking_ref: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.origin = BaseHook.get_connection("features_git")
+
+    @property
+    def path(self) -> Path:
+        return self.base_dir / "tracking_repo" / "dags"
+
+    def get_current_version(self) -> str | None:
+        return "a1"
+
+    def refresh(self) -> None:
+        raise AssertionError("the dag processor alone fetches")
 
 
 def run(name: str, *arguments: str) -> int:
@@ -86,6 +114,92 @@ def test_so_it_does_for_the_reconciler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_CHRONON_RECONCILER", "chronon-airflow://editor:b@one")
     assert find_connection(*EDITORS) == Login("http://one", "editor", "b")
     assert find_connection() == Login("http://one", "reader", "a")
+
+
+class TestBundles:
+    """An Airflow whose DAGs come from Git: the commands read what its dag processor has fetched."""
+
+    BUNDLE = "features"
+
+    @pytest.fixture
+    def checkout(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Any) -> ConfRootOnDisk:
+        monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH", str(tmp_path / "bundles"))
+        self.configure(monkeypatch, self.BUNDLE)
+        monkeypatch.setenv("AIRFLOW__CHRONON__STATE_ROOT", str(tmp_path / "state"))
+        monkeypatch.setenv("AIRFLOW__CHRONON__CONF_ROOT", "")
+        monkeypatch.delenv("AIRFLOW__CHRONON__CONF_ROOT")
+        found = ConfRootOnDisk(tmp_path / "bundles" / self.BUNDLE / "tracking_repo" / "dags" / "chronon")
+        found.write("staging_query", "shop.one__1", staging_query("shop.one__1"))
+        return found
+
+    def configure(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+        bundles = [
+            {"name": name, "classpath": f"{__name__}.FetchedBundle", "kwargs": {"tracking_ref": "try"}}
+            for name in names
+        ]
+        monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST", json.dumps(bundles))
+
+    @pytest.mark.parametrize("arguments", [(), ("--bundle", BUNDLE)], ids=["the only one", "named"])
+    def test_plan_is_of_the_bundle_and_of_the_branch_that_it_follows(
+        self,
+        checkout: ConfRootOnDisk,
+        airflow: StubServer,
+        capsys: pytest.CaptureFixture[str],
+        arguments: tuple[str, ...],
+    ) -> None:  # C24
+        with connections(airflow.url, chronon_airflow="admin", features_git="git"):
+            assert run("plan", *arguments) == 0
+        said = capsys.readouterr()
+        assert "branch try in the DAG bundle features" in said.err
+        assert "try--staging_query.shop.one__1" in said.out
+
+    def test_every_command_reads_it(
+        self, checkout: ConfRootOnDisk, airflow: StubServer, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with connections(airflow.url, features_git="git"):
+            assert run("check") == 0
+        assert f"1 good, 0 of them with warnings; 0 rejected: {checkout.path}" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            ((), "--bundle: it is not said which DAG bundle is meant"),
+            (("--bundle", "feature"), "--bundle: Airflow has no DAG bundle 'feature'"),
+        ],
+    )
+    def test_one_that_is_not_known_is_one_sentence_with_those_that_are(
+        self,
+        checkout: ConfRootOnDisk,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        arguments: tuple[str, ...],
+        says: str,
+    ) -> None:
+        self.configure(monkeypatch, self.BUNDLE, "others")
+        assert run("plan", *arguments) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert line == f"{says} (input). Name one of features, others, or a conf root with --root."
+
+    def test_one_that_is_not_fetched_here_is_one_sentence_unless_a_root_is_named(
+        self,
+        checkout: ConfRootOnDisk,
+        airflow: StubServer,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setenv("AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH", str(checkout.path / "elsewhere"))
+        with connections(airflow.url, chronon_airflow="admin", features_git="git"):
+            assert run("plan", "--bundle", self.BUNDLE) == 2
+            assert "the DAG bundle features is not fetched on this machine" in capsys.readouterr().err
+            assert run("plan", "--bundle", self.BUNDLE, "--root", str(checkout.path)) == 0
+        assert "branch try in the DAG bundle features" in capsys.readouterr().err
+
+    def test_one_that_cannot_be_opened_is_one_sentence(
+        self, checkout: ConfRootOnDisk, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run("plan") == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert "the DAG bundle features cannot be opened" in line and "features_git" in line
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
-from airflow_chronon.airflow.config import deployment_of
+from airflow_chronon.airflow.config import api_address, deployment_of
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.operators.survey import SurveyOperator
 from airflow_chronon.airflow.operators.work import BEFORE_ALL, BEFORE_ANY_WORK
@@ -126,7 +126,7 @@ class ReconcileOperator(BaseOperator):
         root = found.need_branch(found.read_root())
         server, state = find_airflow(*EDITORS), found.open_state(root)
         if server is None and not state.dag_ids():  # a deployment that is just being set up
-            raise AirflowSkipException(f"Nothing is reconciled yet. {no_connection()}")
+            raise AirflowSkipException(f"Nothing is reconciled yet. {no_connection(api_address())}")
         if server is None:
-            raise no_connection()
+            raise no_connection(api_address())
         return Place(root, found.owner(root), state, found.state_root, server)

@@ -51,6 +51,22 @@ def test_the_first_run_is_skipped_and_names_the_command_that_makes_the_connectio
     assert "Airflow has no connection chronon_airflow" in str(skipped.value) and COMMAND in str(skipped.value)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "address"),
+    [
+        ("BASE_URL", "https://airflow.example/team/", "https://airflow.example/team"),
+        ("PORT", "9090", "http://127.0.0.1:9090"),
+    ],
+)
+def test_the_command_has_the_address_that_airflow_is_configured_with(
+    root: ConfRootOnDisk, monkeypatch: pytest.MonkeyPatch, option: str, value: str, address: str
+) -> None:
+    monkeypatch.setenv(f"AIRFLOW__API__{option}", value)
+    with pytest.raises(AirflowSkipException) as skipped:
+        reconcile(root)
+    assert f"--conn-host {address} --conn-login" in str(skipped.value)
+
+
 def test_once_something_was_deployed_a_lost_connection_fails_it(root: ConfRootOnDisk, tmp_path: Path) -> None:
     plan = plan_of(staging_query("shop.one__1"))
     state = open_state(str(tmp_path / "home" / "chronon_state"), deployment=Deployment("main", DEFAULT_BUNDLE))
