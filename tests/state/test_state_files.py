@@ -107,13 +107,13 @@ def test_a_read_that_hangs_does_not_hold_who_is_told_to_end() -> None:  # S8
     over.set()
 
 
-@pytest.mark.parametrize("missing", ["fsspec", "s3fs"])
+@pytest.mark.parametrize("missing", ["fsspec", "adlfs"])
 def test_an_extra_that_is_not_installed_is_said_of_the_state_folder(
     missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(StateError) as raised:
-        open_state_files("s3://bucket/chronon_state")
+        open_state_files("abfs://lake/chronon_state")
     fault = raised.value.fault
     assert (fault.rule, fault.field) == ("state", "[chronon] state_root")
-    assert "s3://bucket/chronon_state" in fault.message and fault.remedy == "run: pip install 'airflow-chronon[s3]'"
+    assert "abfs://lake/chronon_state" in fault.message and fault.remedy == "run: pip install 'airflow-chronon[azure]'"
