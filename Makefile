@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 # what runs on PostgreSQL too
-ON_A_DATABASE := $(addprefix tests/integration/,runs replays reconciling edges test_story.py)
+ON_A_DATABASE := $(addprefix tests/integration/,runs elsewhere replays reconciling edges test_story.py)
 
 .PHONY: venv demo test check lint soak versions bench compile lock clean
 

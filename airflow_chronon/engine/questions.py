@@ -34,9 +34,9 @@ def ask(
     cwd: str | None = None,
     seconds: float = SECONDS,
 ) -> Reply:
-    """Run a command to its end, and read its last line. What it left running is ended too."""
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        try:
+    """Run a command to its end, and read its last line. What it left running is ended too. Raises nothing."""
+    try:
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -46,18 +46,18 @@ def ask(
                 env=environment,
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
-            return Reply("", f"it cannot be started: {getattr(error, 'strerror', None) or error}")
-        try:
-            problem = _wait(process, output, errors, seconds=seconds)
-        finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        said = _last_line(output)
-        if problem and (why := _last_line(errors) or said):
-            problem = f"{problem}: {why[:_SHOWN]}"
-        return Reply(said, problem)
+            try:
+                problem = _wait(process, output, errors, seconds=seconds)
+            finally:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            said = _last_line(output)
+            if problem and (why := _last_line(errors) or said):
+                problem = f"{problem}: {why[:_SHOWN]}"
+            return Reply(said, problem)
+    except (OSError, ValueError) as error:  # no such program, no memory for it, no room for its output
+        return Reply("", f"it cannot be started: {getattr(error, 'strerror', None) or error}")
 
 
 def _wait(process: subprocess.Popen[bytes], *files: IO[bytes], seconds: float) -> str:

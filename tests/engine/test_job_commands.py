@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import errno
 import os
 import signal
 import subprocess
@@ -215,3 +216,10 @@ class TestAQuestion:
 
     def test_that_is_answered_without_end_is_given_up(self):
         assert "more than 1,000,000 bytes" in ask(["yes"], environment=dict(os.environ)).problem
+
+    def test_that_finds_no_room_for_its_answer_is_not_answered(self, monkeypatch):
+        def full() -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("tempfile.TemporaryFile", full)
+        assert "No space left" in ask(["true"], environment=dict(os.environ)).problem

@@ -186,6 +186,12 @@ class TestAWorkerThatIsKilled:
         with pytest.raises(JobRefused, match=world.cluster.tokens["job-1"]):
             world.retry()
 
+    def test_before_it_can_fail_has_already_said_which_job_to_look_for(self, world):
+        # or a clear would be taken for the word of somebody who was told nothing
+        world.killed("before the id is printed")
+        world.killed("after the record is written")
+        assert any(world.cluster.tokens["job-1"] in line for line in world.log)
+
     @pytest.mark.parametrize(
         "where", ["before the status", "before the record is written", "after the record is written"]
     )
