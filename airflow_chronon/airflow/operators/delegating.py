@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from airflow.sdk import DAG, BaseOperator, BaseOperatorLink
-from airflow.sdk.bases.operator import ExecutorSafeguard
+from airflow.sdk.bases.operator import TRIGGER_FAIL_REPR, ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowException, AirflowTaskTimeout, TaskDeferred
 
 from airflow_chronon.airflow.clock import now
@@ -123,6 +123,8 @@ class DelegatingOperator(ChrononOperator):
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
         """Let the operator go on where it deferred, or the task where it waited."""
+        if next_method == TRIGGER_FAIL_REPR:  # that of the operator, as a rule: its job may have failed so
+            return BaseOperator.resume_execution(self, next_method, next_kwargs, context)
         if not next_method.startswith(_OWN):
             return super().resume_execution(next_method, next_kwargs, context)
         run = self._requested(context)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from airflow.sdk.bases.operator import TRIGGER_FAIL_REPR
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, AirflowTaskTimeout
 
 from airflow_chronon.airflow.operators.remote import RemoteTask
@@ -39,6 +40,15 @@ class WorkMixin:
             trigger = remote.advance(context, self.log.info, before_submitting=before_submitting)  # type: ignore[attr-defined]
         if trigger is not None:
             self.defer(trigger=trigger, method_name="execute")  # type: ignore[attr-defined]
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
+        """Airflow calls it when a wait is over. A trigger that failed, such as one that its triggerer cannot import, tells nothing
+        of what was waited for: the task asks itself, and spends no try."""
+        if next_method != TRIGGER_FAIL_REPR:
+            return super().resume_execution(next_method, next_kwargs, context)  # type: ignore[misc]
+        why = (next_kwargs or {}).get("error", "unknown")
+        self.log.warning("the trigger of this task failed (%s): asking without it", why)  # type: ignore[attr-defined]
+        return self.execute(context)  # type: ignore[attr-defined]
 
     @contextmanager
     def stops_by(self, stop: Callable[[], None]) -> Iterator[None]:

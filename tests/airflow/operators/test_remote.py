@@ -100,13 +100,17 @@ class Task:
         self.run["dag_run"].clear_number = 0
         self.run["params"] |= {"start_ds": None, "end_ds": None}
 
-    def begins(self, event: Any = None) -> None:
+    def begins(self, event: Any = None, *, failed: str = "") -> None:
+        """Begin, or go on with what a trigger said, or with why it failed."""
         more = {"ti": self.ti, "task_state_store": self.state, "asset_state_store": self.grids}
-        self.operator.execute({**self.run, **more}, event)
+        if failed:
+            self.operator.resume_execution("__fail__", {"error": failed, "traceback": ["x"]}, {**self.run, **more})
+        else:
+            self.operator.execute({**self.run, **more}, event)
 
-    def defers(self, event: Any = None) -> RemoteTrigger:
+    def defers(self, event: Any = None, *, failed: str = "") -> RemoteTrigger:
         with pytest.raises(TaskDeferred) as deferred:
-            self.begins(event)
+            self.begins(event, failed=failed)
         trigger = deferred.value.trigger
         assert isinstance(trigger, RemoteTrigger)
         assert deferred.value.method_name == "execute"
@@ -256,6 +260,14 @@ class TestATask:
         work.is_cleared()
         work.begins()
         assert (tmp_path / "written").exists()
+
+    def test_whose_trigger_fails_asks_without_it_and_spends_no_try(self, work, cluster):
+        # a triggerer of another release, perhaps
+        work.defers()
+        assert work.defers(failed="TriggerDagRunNotFound").job["id"] == "job-1"
+        cluster.becomes("job-1", "SUCCESS")
+        work.begins(failed="TriggerDagRunNotFound")
+        assert len(cluster.submissions) == 1
 
     def test_is_not_cleared_with_another_one_of_its_run(self, work, cluster):
         trigger = work.defers()
