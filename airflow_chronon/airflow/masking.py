@@ -15,7 +15,12 @@ from airflow_chronon.core.settings.variables import Secrets
 
 def mask_filled(*written: Any) -> None:
     """For a task: what the environment puts into settings, which are given as they are written."""
-    for each in Secrets.of(written, environ=os.environ).spellings():
+    mask(Secrets.of(written, environ=os.environ))
+
+
+def mask(secrets: Secrets) -> None:
+    """The same for what is known to have been filled in."""
+    for each in secrets.spellings():
         mask_secret(each)
 
 

@@ -11,7 +11,7 @@ from airflow_chronon.core.confs.execution import spark_conf_of, variables_of
 from airflow_chronon.core.settings.argument_templates import Value, Values, filled_arguments, names_in
 from airflow_chronon.core.settings.runners import JOB_TOKEN, RUNNERS, OperatorRunnerSettings
 from airflow_chronon.core.settings.variables import Secrets, filled, filled_template, unfilled_template
-from airflow_chronon.engine.argv import driver_options, placeholders_of
+from airflow_chronon.engine.argv import JobStart, driver_options, placeholders_of
 from airflow_chronon.engine.protocol import JobRequest, NothingToWrite
 
 #: What Chronon's Driver calls each mode of each type; it calls others as its command line does. Checked against zipline-ai 1.28.
@@ -85,6 +85,21 @@ def values_of(job: JobRequest, *, conf_file: str) -> dict[str, Value]:
         values["driver_args"] = tuple(_driver_args(job, named, env))
         values["zipline_args"] = tuple(driver_options(job))
     return values
+
+
+def values_of_job(
+    start: JobStart, window: TimeWindow | None, *, conf_file: str, environment: Mapping[str, str]
+) -> dict[str, Value]:
+    """The same for a run of a job: there is no conf that Chronon's driver could take."""
+    date = start.logical_date
+    return {
+        **start.placeholders,
+        **_of_window(window, () if date is None else (date,)),
+        "conf_file": conf_file,
+        "conf_file_name": conf_file.rpartition("/")[2],
+        "env": environment,
+        "spark_conf": {},
+    }
 
 
 def _driver_args(job: JobRequest, named: Mapping[str, str], env: Mapping[str, str]) -> Iterator[str]:

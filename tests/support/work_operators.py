@@ -45,7 +45,7 @@ class WritingOperator(BaseOperator):
         if self.table_folder:
             folder = Path(self.table_folder)
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "part-0").touch()
+            (folder / "_SUCCESS").touch()
         return "written"
 
     def on_kill(self) -> None:

@@ -10,7 +10,8 @@ from airflow.sdk import DAG, Param, TaskGroup
 
 from airflow_chronon.airflow.assets import TableAssets
 from airflow_chronon.airflow.dags.plans import Fires, drop_copied_params, one_line
-from airflow_chronon.airflow.operators.delegating import KIND, DelegatingOperator, check_operator
+from airflow_chronon.airflow.operators.delegating import check_operator
+from airflow_chronon.airflow.operators.delegating_modes import DelegatingOperator
 from airflow_chronon.airflow.operators.modes import UPLOAD_TO_KV, ChrononOperator, LandedOperator
 from airflow_chronon.airflow.operators.work import BEFORE_ANY_WORK, NO_WORK, task_arguments
 from airflow_chronon.airflow.sensors.deferred import GateSensor, PartitionSensor
@@ -24,6 +25,7 @@ from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.partitions.spellings import spellings_pattern
 from airflow_chronon.core.runs.task_ids import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.settings.runners import OPERATOR
 from airflow_chronon.core.waits.dependencies import TableDependency
 
 _ANY_SUCCESS = "none_failed_min_one_success"
@@ -123,7 +125,7 @@ class _Tasks:
     def _work(self, mode: Mode, job: str) -> ChrononOperator:
         settings = self.plan.settings
         works = ChrononOperator
-        if settings.runner.kind == KIND:
+        if settings.runner.kind == OPERATOR:
             check_operator(settings.runner.model_dump())
             works = DelegatingOperator
         return works(

@@ -8,12 +8,15 @@ from airflow.sdk import DAG, Param
 
 from airflow_chronon.airflow.assets import TableAssets
 from airflow_chronon.airflow.dags.plans import Fires, drop_copied_params, one_line
+from airflow_chronon.airflow.operators.delegating import check_operator
+from airflow_chronon.airflow.operators.delegating_job import DelegatingJobOperator
 from airflow_chronon.airflow.operators.job import RUN, JobOperator
 from airflow_chronon.airflow.operators.work import task_arguments
 from airflow_chronon.airflow.timetables.intervals import JobTimetable
 from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.describe.names import display_name
 from airflow_chronon.core.jobs.resolve import JobPlan
+from airflow_chronon.core.settings.runners import OPERATOR
 
 
 def build_job_dag(plan: JobPlan, *, path: str, doc: str, assets: TableAssets, fires: Fires) -> DAG:
@@ -42,7 +45,11 @@ def build_job_dag(plan: JobPlan, *, path: str, doc: str, assets: TableAssets, fi
         default_args={"owner": settings.owner or plan.job.team, "weight_rule": "absolute"},
         auto_register=False,  # only what a loader file puts into its globals is its own
     ) as dag:
-        JobOperator(
+        works = JobOperator
+        if settings.runner.kind == OPERATOR:
+            check_operator(settings.runner.model_dump())
+            works = DelegatingJobOperator
+        works(
             task_id=RUN,
             plan=plan,
             job_path=path,

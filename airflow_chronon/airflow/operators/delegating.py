@@ -14,32 +14,24 @@ import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from typing import Any
 
 from airflow.sdk import DAG, BaseOperator, BaseOperatorLink
 from airflow.sdk.bases.operator import TRIGGER_FAIL_REPR, ExecutorSafeguard
 from airflow.sdk.exceptions import AirflowException, AirflowTaskTimeout, TaskDeferred
 
-from airflow_chronon.airflow.clock import now
-from airflow_chronon.airflow.masking import mask_filled
-from airflow_chronon.airflow.operators.modes import ChrononOperator
-from airflow_chronon.airflow.operators.remote import attempt_of, check_no_job_is_left
-from airflow_chronon.airflow.operators.run_request import request_of_context
+from airflow_chronon.airflow.masking import mask
 from airflow_chronon.airflow.operators.supervisor_watch import ends_with_supervisor
 from airflow_chronon.airflow.operators.work import ends_as_airflow_task, imported
-from airflow_chronon.core.confs.execution import left_out_of
 from airflow_chronon.core.settings.environment import passed_on
-from airflow_chronon.core.settings.runners import OperatorRunnerSettings
 from airflow_chronon.engine.confined import confined
-from airflow_chronon.engine.operator_arguments import GivenOperator, given_operator, values_of
-from airflow_chronon.engine.protocol import JobRequest
+from airflow_chronon.engine.operator_arguments import GivenOperator
 from airflow_chronon.engine.withheld import withheld
 from airflow_chronon.errors import ChrononError, Fault
 
-KIND = OperatorRunnerSettings.model_fields["kind"].default
 _OWN = "operator."  #: before the names of methods in which an operator goes on
 #: What a task takes whatever its class: the settings say it, and our own task has it.
 _OF_TASKS = frozenset(inspect.signature(BaseOperator.__init__).parameters) - {"self", "kwargs", "do_xcom_push"}
@@ -88,38 +80,27 @@ class StateSinceClear:
         return f"{key}.{self.most_tries}"
 
 
-class DelegatingOperator(ChrononOperator):
-    """Does one job of a conf through an operator of the class that the settings name."""
+class Delegates(BaseOperator):
+    """For operators that let another one work in their place, of the class that the settings name.
+
+    It goes before the operator's own class, which says what the other one is given for a run: :meth:`_given`.
+    """
 
     operator_extra_links = (JobLink(),)
-    template_fields_renderers: ClassVar[dict[str, str]] = {
-        **ChrononOperator.template_fields_renderers,
-        "arguments": "json",
-    }
     inner: BaseOperator | None = None  #: the operator, once it is at work
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.template_fields = (*self.template_fields, "arguments")
+        renderers = self.template_fields_renderers
+        self.template_fields_renderers = {**renderers, "arguments": "json"}  # type: ignore[misc]
         self.arguments: Mapping[str, Any] = {}  # filled in when the task starts: they stand in no serialised DAG
 
     def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
         """Show the arguments too, ``${NAME}`` as it is written; :meth:`execute` says what is wrong with them."""
         super().render_template_fields(context, jinja_env)
         with suppress(ChrononError, AirflowException):
-            run = self._plan.schedule.requested(request_of_context(context), now=now())
-            of = None if run is None else run.modes.get(self._mode)
-            self.arguments = self._given(context, self._request(context, of)).shown
-
-    def execute(self, context: Any, event: Any = None) -> Any:
-        """Let the operator begin; Airflow calls it again with an ``event`` when a wait for other writers is over."""
-        of, job, keep_grid = self._prepared(context)
-        inner, given = self._made(context, job)
-        with ends_as_airflow_task():
-            check_no_job_is_left(context, self.log.info, conf=job.conf)
-        self._may_begin(context, of)
-        keep_grid()
-        return self._works(inner, given, inner.execute, context)
+            self.arguments = self._given(context).shown
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Any) -> Any:
         """Let the operator go on where it deferred, or the task where it waited."""
@@ -127,8 +108,7 @@ class DelegatingOperator(ChrononOperator):
             return BaseOperator.resume_execution(self, next_method, next_kwargs, context)
         if not next_method.startswith(_OWN):
             return super().resume_execution(next_method, next_kwargs, context)
-        run = self._requested(context)
-        inner, given = self._made(context, self._request(context, None if run is None else run.modes.get(self._mode)))
+        inner, given = self._made(context)
         goes_on = partial(inner.resume_execution, next_method.removeprefix(_OWN), next_kwargs)
         return self._works(inner, given, goes_on, context)
 
@@ -136,18 +116,15 @@ class DelegatingOperator(ChrononOperator):
         if self.inner is not None:
             self.inner.on_kill()
 
-    def _given(self, context: Mapping[str, Any], job: JobRequest) -> GivenOperator:
-        token = attempt_of(context, conf=job.conf).token(0)
-        values = values_of(replace(job, token=token), conf_file=self._plan.file)
-        return given_operator(self._runner_settings(), values, environ=os.environ, conf=job.conf)
+    def _given(self, context: Mapping[str, Any]) -> GivenOperator:
+        """Raises ``ChrononError`` for settings that are wrong once filled in, and where there is nothing to write."""
+        raise NotImplementedError
 
-    def _made(self, context: Mapping[str, Any], job: JobRequest) -> tuple[BaseOperator, GivenOperator]:
+    def _made(self, context: Mapping[str, Any]) -> tuple[BaseOperator, GivenOperator]:
         """The operator, ready to work; whatever stands against it fails the task for good, in one sentence."""
         with ends_as_airflow_task():
-            mask_filled(self._runner_settings())
-            given = self._given(context, job)
-            for name in left_out_of(job.document, str(values_of(job, conf_file="")["mode"])):
-                self.log.warning("%s of the conf is left out: it decides how programs are found or loaded (S5)", name)
+            given = self._given(context)
+            mask(given.secrets)
             kind = imported(given.class_path, field="runner.class", remedy=_MISSING)
             inner = _instance(kind, given, task_id=self.task_id, dag_id=self.dag_id)
         return inner.prepare_for_execution(), given

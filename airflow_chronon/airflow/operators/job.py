@@ -98,20 +98,25 @@ class JobOperator(WorkMixin, BaseOperator):
         given: Mapping[str, str],
     ) -> Command:
         plan = self._plan
-        date = start.logical_date
-        environment = job_environment(
-            conf=plan.key,
-            mode=RUN,
-            run_id=context["run_id"],
-            window=None if asked is None else asked.window,
-            logical_date=None if asked is None else asked.logical_date,
-            partitions=() if date is None else (PartitionKey(date),),
-            own={**runner.env, **filled(dict(plan.env), os.environ)},
-            given=given,
-        )
+        own = {**runner.env, **filled(dict(plan.env), os.environ)}
+        environment = self._environment(context, asked, own=own, given=given)
         legacy = plan.job.document.legacy_start_time_arg
         argv, shown = (
             job_argv(template or (), start, legacy_start_time=legacy)
             for template in (runner.argv, runner.unfilled_argv)
         )
         return Command(plan.key, argv, environment, shown)
+
+    def _environment(
+        self, context: Mapping[str, Any], asked: JobRun | None, *, own: Mapping[str, str], given: Mapping[str, str]
+    ) -> dict[str, str]:
+        return job_environment(
+            conf=self._plan.key,
+            mode=RUN,
+            run_id=context["run_id"],
+            window=None if asked is None else asked.window,
+            logical_date=None if asked is None else asked.logical_date,
+            partitions=() if asked is None else (PartitionKey(iso(asked.logical_date)),),
+            own=own,
+            given=given,
+        )

@@ -14,6 +14,7 @@ from airflow_chronon.core.jobs.resolve import JobPlan
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
 from airflow_chronon.core.schedules.job_runs import JobRun
+from airflow_chronon.core.settings.runners import OPERATOR
 
 NOT_ACTIVE = (
     "It does not fire yet: a job becomes active with its first reconcile, and so does one that was switched on again."
@@ -64,7 +65,10 @@ class JobDescription(Description):
         return [("fire", "logical date", "window"), *rows] if rows else []
 
     def page_head(self) -> str:
-        return f"Command: `{' '.join(self.plan.settings.runner.model_dump().get('argv') or ())}`"
+        runner = self.plan.settings.runner.model_dump()
+        if runner["kind"] == OPERATOR:
+            return f"Operator: `{runner.get('class')}`"
+        return f"Command: `{' '.join(runner.get('argv') or ())}`"
 
     def page_schedule(self, *, is_active: bool) -> Sequence[str]:
         schedule = self.plan.schedule

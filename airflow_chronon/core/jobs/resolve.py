@@ -15,8 +15,10 @@ from airflow_chronon.core.confs.plan import Plan, RejectedConf, faults_of
 from airflow_chronon.core.jobs.document import Job, JobDocument, ScheduleDocument
 from airflow_chronon.core.schedules.base import CatchUp
 from airflow_chronon.core.schedules.intervals import IntervalSchedule, schedule_faults
-from airflow_chronon.core.settings.model import ConfSettings, Pause, Settings
-from airflow_chronon.core.settings.runners import RunnerSection
+from airflow_chronon.core.settings.argument_templates import names_in
+from airflow_chronon.core.settings.model import ConfSettings, Guarded, Pause, Settings
+from airflow_chronon.core.settings.runners import OPERATOR, OPERATOR_LISTS, RunnerSection
+from airflow_chronon.core.settings.variables import unfilled_template
 from airflow_chronon.errors import Fault, Rejected
 
 RUNNER = "command"  #: the kind of runner that starts jobs
@@ -116,6 +118,12 @@ def _plan(job: Job, settings: Settings, branch: str) -> JobPlan:
     scheduled = document.schedule is not None
     tags = job_tags(team=job.team, version=document.version, branch=branch, is_scheduled=scheduled)
     effective = settings.for_conf(job.key, tags, own_settings(document))
+    if effective.runner.kind == OPERATOR and Guarded.RUNNER not in settings.confs_may_set:
+        bare = own_settings(document.model_copy(update={"runner": None}))
+        if settings.for_conf(job.key, tags, bare).runner != effective.runner:
+            problem = "a job may not set an operator of its own, which works inside Airflow and with its connections"
+            remedy = "set it in an override of chronon.yaml, or say confs_may_set: [runner] there"
+            faults.append(Fault("S6", "runner", problem, remedy))
     effective = effective.model_copy(update={"runner": _runner(effective.runner, faults)})
     schedule = None if document.schedule is None else _schedule(job, document.schedule, effective, faults)
     if faults:
@@ -157,10 +165,15 @@ def own_settings(document: JobDocument) -> ConfSettings:
 
 
 def _runner(runner: RunnerSection, faults: list[Fault]) -> RunnerSection:
-    """A job is started by its own command: it has no conf that another kind of runner could read."""
+    """A job is started by its own command, or by an operator: it has no conf that another kind of runner could read."""
     given = runner.model_dump(exclude_unset=True)
     kind, argv = given.get("kind", RUNNER), given.get("argv")
-    if kind != RUNNER or not argv:
+    if kind == OPERATOR:
+        names = sorted(names_in(unfilled_template(given.get("arguments"))).intersection(OPERATOR_LISTS))
+        if names:
+            problem = f"{{{names[0]}}} is about the conf of Chronon's driver, and a job has none"
+            faults.append(Fault("settings", "runner.arguments", problem, "write the arguments of the job itself"))
+    elif kind != RUNNER or not argv:
         problem = f"a job cannot be started by the runner kind {kind!r}" if kind != RUNNER else "the job has no command"
         remedy = f'write runner: {{kind: {RUNNER}, argv: ["program", "--option", "value"]}}'
         faults.append(Fault("settings", "runner", problem, remedy))

@@ -269,6 +269,8 @@ class OperatorRunnerSettings(KindSettings):
     )
 
 
+OPERATOR: str = OperatorRunnerSettings.model_fields["kind"].default
+
 RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings | OperatorRunnerSettings] = Kinds(
     "runner", LocalRunnerSettings, CommandRunnerSettings, OperatorRunnerSettings
 )

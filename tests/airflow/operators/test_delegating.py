@@ -15,7 +15,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_chronon.airflow.operators import delegating, modes
-from airflow_chronon.airflow.operators.delegating import DelegatingOperator, JobLink
+from airflow_chronon.airflow.operators.delegating import JobLink
+from airflow_chronon.airflow.operators.delegating_modes import DelegatingOperator
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
@@ -413,3 +414,81 @@ def test_processes_of_an_operator_get_no_secrets_of_airflow_but_those_that_are_n
     assert "s3cret" not in shell
     assert line["own"]["AIRFLOW_CONN_OTHER"] == "http://other"  # the code itself may need a connection
     assert delegating.passed_on({"AIRFLOW_CONN_OTHER": "x"}) == {}
+
+
+class TestAJob:
+    DAG_ID = "job.etl.ingest"
+
+    @pytest.fixture
+    def task(self, lab, monkeypatch):
+        def made(settings: str = "", job: str = "", **arguments: Any) -> Any:
+            runner = {"kind": "operator", "class": f"{HERE}.WritingOperator"}
+            lab.root.settings(
+                f"overrides: [{{match: 'job/*', runner: {json.dumps({**runner, 'arguments': arguments})}}}]\n{settings}"
+            )
+            file = lab.root.path / "jobs" / "etl" / "ingest.yaml"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"version: 1\nenv: {{REGION: '${{JOB_REGION:-eu}}'}}\n{job}")
+            return build_dags(conf_root=lab.root.path)[self.DAG_ID].get_task("run").prepare_for_execution()
+
+        return made
+
+    @pytest.fixture
+    def context(self, lab):
+        lab.ti.dag_id, lab.ti.task_id = self.DAG_ID, "run"
+        lab.run["dag_run"].partition_key = None
+        lab.run["params"] |= {"start_time": "2026-06-01T03:00:00Z", "end_time": "2026-06-01T04:00:00Z"}
+        return lab.context
+
+    def test_is_done_by_an_operator_with_its_window_and_its_variables(self, lab, task, context, monkeypatch):  # H5
+        monkeypatch.setenv("JOB_REGION", "secret-region")
+        note = {"from": "{start}", "to": "{end}", "is": "{partition_key}", "env": "{env}", "file": "{conf_file}"}
+        made = task(seen=str(lab.seen), note=note)
+        made.render_template_fields(context)
+        assert made.execute(context) == "written"
+        (line,) = lab.lines()
+        given = line["note"]
+        assert (given["from"], given["to"], given["is"]) == (
+            "2026-06-01T03:00:00Z",
+            "2026-06-01T04:00:00Z",
+            "2026-06-01T03:00:00Z",
+        )
+        assert given["file"] == "jobs/etl/ingest.yaml"
+        assert (given["env"]["REGION"], given["env"]["HOPS_END_TIME"]) == ("secret-region", "2026-06-01T04:00:00Z")
+        assert made.arguments["note"]["env"]["REGION"] == "${JOB_REGION:-eu}"  # S4
+        assert (line["task_id"], line["dag_id"]) == ("run", self.DAG_ID)
+
+    def test_without_a_window_is_skipped_where_it_needs_one(self, lab, task, context):  # H7
+        lab.run["params"] |= {"start_time": None, "end_time": None}
+        with pytest.raises(AirflowSkipException, match="no partition was asked for"):
+            task(seen=str(lab.seen), note="{start}").execute(context)
+
+    def test_goes_on_in_the_operator(self, lab, task, context):
+        assert task(seen=str(lab.seen)).resume_execution("operator.execute", None, context) == "written"
+
+    @pytest.mark.parametrize(
+        "job",
+        [
+            "runner: {kind: operator, class: a.b.C}",
+            "runner: {arguments: {seen: elsewhere}}",
+        ],
+    )
+    def test_sets_no_operator_of_its_own_unless_the_settings_say_so(self, lab, task, job):  # S6
+        settings = f"runner: {{kind: operator, class: {HERE}.WritingOperator, arguments: {{seen: x}}}}\n"
+        lab.root.settings(settings)
+        file = lab.root.path / "jobs" / "etl" / "own.yaml"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"version: 1\n{job}\n")
+        with pytest.raises(ImportErrors, match="a job may not set an operator of its own, which works inside Airflow"):
+            raise_import_errors(conf_root=lab.root.path)
+        lab.root.settings(f"{settings}confs_may_set: [runner]\n")
+        if "arguments" in job:
+            assert "job.etl.own" in build_dags(conf_root=lab.root.path)
+
+    def test_has_no_conf_for_chronons_driver(self, lab, task):
+        with pytest.raises(KeyError):
+            task(seen="x", note=["{driver_args}"])
+        with pytest.raises(
+            ImportErrors, match=r"\{driver_args\} is about the conf of Chronon's driver, and a job has none"
+        ):
+            raise_import_errors(conf_root=lab.root.path)

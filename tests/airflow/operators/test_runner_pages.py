@@ -15,7 +15,7 @@ import pytest
 import yaml
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_chronon.airflow.operators.delegating import DelegatingOperator
+from airflow_chronon.airflow.operators.delegating_modes import DelegatingOperator
 from airflow_chronon.core.settings.yaml import read_settings
 from airflow_chronon.dags import build_dags
 from tests.support import airflow_jobs
@@ -72,8 +72,7 @@ class Made:
 
     @property
     def operator(self) -> Any:
-        _, job, _ = self.task._prepared(self.context)
-        return self.task._made(self.context, job)[0]
+        return self.task._made(self.context)[0]
 
 
 @pytest.fixture
@@ -125,13 +124,13 @@ class TestEveryPage:
         assert isinstance(found.task, DelegatingOperator)
         assert "airflow.providers." not in json.dumps(DagSerialization.to_dict(found.dag)["dag"]["tasks"][0])
 
-    @pytest.mark.parametrize(
-        ("job", "mode"), [("upload", "upload"), ("upload_to_kv", "upload"), ("metadata_upload", "metadata_upload")]
-    )
-    def test_fits_the_other_modes(self, page: Path, made: Any, job: str, mode: str) -> None:
+    @pytest.mark.parametrize("mode", ["upload", "upload_to_kv", "metadata_upload"])
+    def test_fits_the_other_modes(self, page: Path, made: Any, mode: str) -> None:
         found = made(page.stem)
         _, request, _ = found.task._prepared(found.context)
-        operator, given = found.task._made(found.context, replace(request, conf_type="group_by", mode=job))
+        of_mode = replace(request, conf_type="group_by", mode=mode)
+        found.task._request = lambda *_: of_mode
+        operator, given = found.task._made(found.context)
         shown = json.dumps(given.shown)
         assert "--start-partition" not in shown
         assert "--start-ds" not in shown
