@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -67,6 +67,8 @@ def build_dags(
     picked = _Picked(wanted, team, match, pages=wanted is None)
     verdicts = root.judge(wanted=wanted)
     dags = {dag.dag_id: dag for dag in _Loading(found, root, verdicts, picked, []).all_dags()}
+    if wanted is None and near is not None:
+        _parse_import_errors_soon(Path(near).parent)
     if (
         wanted is None
         and not dags
@@ -90,6 +92,15 @@ def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None
         lines += [f"{each.key} ({each.file}): {fault}" for fault in each.faults]
     if lines:
         raise ImportErrors("\n".join(" ".join(line.splitlines()) for line in lines))
+
+
+def _parse_import_errors_soon(folder: Path) -> None:
+    """Have the loader file of import errors parsed after the DAGs were: a file that produces no DAG can be asked for in no other way
+    than by its time. Where the folder cannot be written to, it waits for its interval."""
+    for file in folder.glob("*.py"):
+        with suppress(OSError, UnicodeDecodeError):
+            if raise_import_errors.__name__ in file.read_text(encoding="utf-8"):
+                file.touch()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""The Airflow plugin: registers the timetables, so that serialised DAGs find them, and the notes of manual runs."""
+"""The Airflow plugin: registers the timetables, so that serialised DAGs find them, the notes of manual runs, and what the scheduler
+passes over."""
 
 from __future__ import annotations
 
@@ -22,12 +23,13 @@ def _timetables() -> list[Any]:
 
 
 def _listeners() -> list[Any]:
-    """What notes on manual runs what they are for; nothing on an Airflow that is too old."""
+    """What notes on manual runs what they are for, and what spares the scheduler runs that only wait; nothing on an Airflow that
+    is too old."""
     try:
-        from airflow_chronon.airflow import run_notes
+        from airflow_chronon.airflow import run_notes, waiting_runs
     except AirflowTooOld:
         return []  # said by the timetables
-    return [run_notes]
+    return [run_notes, waiting_runs]
 
 
 class ChrononPlugin(AirflowPlugin):

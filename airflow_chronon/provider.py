@@ -54,6 +54,12 @@ def get_provider_info() -> dict[str, Any]:
                         example="3600",
                         default="1800",
                     ),
+                    "pass_over_waiting_runs": _option(
+                        "True: the scheduler looks at a run of a conf that only waits when one of its tasks has changed, and every five"
+                        " minutes. Otherwise it looks at all of them in turn, and replays after them.",
+                        example="True",
+                        default="False",
+                    ),
                     "branch": _option(
                         "The branch that this deployment belongs to. Empty: the branch of the DAG bundle, else chronon.yaml's default.",
                         example="feature-try-v4",

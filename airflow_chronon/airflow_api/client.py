@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +71,12 @@ class AirflowRest:
     def set_paused(self, dag_id: str, *, paused: bool) -> None:
         what = f"{'pausing' if paused else 'unpausing'} {dag_id}"
         self._call(what, "PATCH", _DAG, at={"dag": dag_id}, body={"is_paused": paused})
+
+    def parse_soon(self, dag_id: str) -> None:
+        what = f"having the file of {dag_id} parsed"
+        token = self._call(what, "GET", _DAG, at={"dag": dag_id}).text("file_token")
+        with suppress(Conflict):
+            self._call(what, "PUT", "parseDagFile/{token}", at={"token": token})
 
     def delete_dag(self, dag_id: str) -> None:
         self._call(f"deleting {dag_id}", "DELETE", _DAG, at={"dag": dag_id})

@@ -57,6 +57,10 @@ class FakeAirflow:
         self._called("pause" if paused else "unpause", dag_id)
         self.dag_records[dag_id] = replace(self._known(dag_id), is_paused=paused)
 
+    def parse_soon(self, dag_id: str) -> None:
+        self._called("parse_soon", dag_id)
+        self._known(dag_id)
+
     def delete_dag(self, dag_id: str) -> None:
         self._called("delete_dag", dag_id)
         self._known(dag_id)

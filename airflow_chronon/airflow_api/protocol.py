@@ -34,6 +34,10 @@ class AirflowServer(Protocol):
 
     def set_paused(self, dag_id: str, *, paused: bool) -> None: ...
 
+    def parse_soon(self, dag_id: str) -> None:
+        """Have Airflow fetch the bundle of a DAG and parse its file now; when it was asked for already, that is enough.
+        ``NotThere`` when it does not know the DAG."""
+
     def delete_dag(self, dag_id: str) -> None:
         """Drop a DAG with all its history. ``Conflict`` while a task of it runs, ``NotThere`` when it is gone."""
 

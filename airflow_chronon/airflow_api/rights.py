@@ -12,6 +12,7 @@ _THINGS = {
     "importErrors": "import errors",
     "assets": "assets",
     "config": "the configuration",
+    "parseDagFile": "DAGs",
 }
 
 

@@ -25,12 +25,13 @@ from airflow_chronon.cli.commands.partitions import PARTITIONS
 from airflow_chronon.cli.commands.plan import PLAN, RECONCILE
 from airflow_chronon.cli.commands.run import RUN
 from airflow_chronon.cli.commands.schema import SCHEMA
+from airflow_chronon.cli.commands.size import SIZE
 from airflow_chronon.cli.commands.why import WHY
 from airflow_chronon.cli.options import Command
 from airflow_chronon.cli.output import GOOD, USAGE, tell
 from airflow_chronon.errors import ChrononError, Fault
 
-COMMANDS = (CHECK, EXPLAIN, PARTITIONS, WHY, BACKFILL, PLAN, RECONCILE, RUN, IMPORT_SCHEDULE, SCHEMA)
+COMMANDS = (CHECK, EXPLAIN, PARTITIONS, WHY, BACKFILL, PLAN, RECONCILE, RUN, IMPORT_SCHEDULE, SCHEMA, SIZE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -37,6 +37,7 @@ from airflow_chronon.state.files import StateError
 from airflow_chronon.state.folder import StateFolder, open_branches
 
 _FEW = 10  #: so many DAGs are asked about one by one; for more, everything there is of the kind is listed once
+_TRUE = ("true", "t", "1")  #: as Airflow reads its settings
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def _known(record: DagRecord, *, is_broken: bool) -> KnownDag:
         is_paused=record.is_paused,
         is_stale=record.is_stale,
         has_import_errors=is_broken,
+        file=record.file,
     )
 
 
@@ -162,6 +164,7 @@ def _settings(server: AirflowServer) -> AirflowSettings:
         max_dagruns_per_loop=number("scheduler", "max_dagruns_per_loop_to_schedule"),
         triggerer_capacity=number("triggerer", "capacity"),
         parallelism=number("core", "parallelism"),
+        passes_over_waiting_runs=(server.config_value("chronon", "pass_over_waiting_runs") or "").lower() in _TRUE,
     )
 
 
@@ -191,7 +194,7 @@ def _state(place: Place, tree: TreeFacts) -> StateFacts:
         problems += records.damaged.values()
         live = (each.manifest for each in records.found.values() if each.retirement is None)
         tables |= {manifest.table: branch for manifest in live if manifest is not None and manifest.table}
-    return StateFacts(found, {**own.damaged, **unusable}, tables, tuple(problems))
+    return StateFacts(found, {**own.damaged, **unusable}, tables, tuple(problems), place.state.read_bad())
 
 
 def _unusable(state: StateFolder, records: Mapping[str, DeploymentRecord], tree: TreeFacts) -> dict[str, Fault]:

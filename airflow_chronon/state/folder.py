@@ -6,6 +6,7 @@
                                    archive/<dag id>/<time>.jsonl
                                    settings.yaml               the text of the last good settings (C23)
                                    freshness.json              how fresh tables were, and which late partitions were told
+                                   bad                         stands for what was wrong in the tree at the last reconcile
                                    damaged/<dag id>.json       a record that could not be used, kept for whoever wants to look
 """
 
@@ -129,6 +130,23 @@ class StateFolder:
         except StateError:
             self._set_aside("freshness.json", "freshness", ".json")
         self.files.write(f"{self.prefix}freshness.json", data)
+
+    # what is bad
+
+    def read_bad(self) -> str:
+        """What :meth:`keep_bad` was given last; empty when nothing was, or nothing can be read."""
+        try:
+            return (self.files.read(f"{self.prefix}bad") or b"").decode(errors="replace")
+        except StateError:
+            return ""
+
+    def keep_bad(self, digest: str) -> None:
+        """Remember which mistakes the tree has, so that others are noticed; what cannot be read in its place is set aside (S9)."""
+        try:
+            self.files.read(f"{self.prefix}bad")
+        except StateError:
+            self._set_aside("bad", "bad", "")
+        self.files.write(f"{self.prefix}bad", digest.encode())
 
     # archive
 

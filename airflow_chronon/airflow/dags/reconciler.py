@@ -18,6 +18,7 @@ from airflow_chronon.airflow.operators.survey import SurveyOperator
 from airflow_chronon.airflow.operators.work import BEFORE_ALL, BEFORE_ANY_WORK
 from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.login import EDITORS, no_connection
+from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.plan.build import Confirmation
 from airflow_chronon.core.plan.explain import explain_plan
@@ -109,7 +110,9 @@ class ReconcileOperator(BaseOperator):
         confirmed = bool(context["params"].get("confirm_mass_retire"))
         confirmation = Confirmation.MASS_RETIRE if confirmed else Confirmation.NONE
         try:
-            done = reconcile(self._place(), by=f"{DAG_ID} {context['run_id']}", now=now(), confirmation=confirmation)
+            place = self._place()
+            self._see_new_versions(context, place.server)
+            done = reconcile(place, by=f"{DAG_ID} {context['run_id']}", now=now(), confirmation=confirmation)
         except AirflowUnreachable as error:
             raise AirflowException(str(error)) from None
         except ChrononError as error:
@@ -120,6 +123,13 @@ class ReconcileOperator(BaseOperator):
         if not done.is_good:
             problems = (*(f"{found.fault}" for found in done.plan.findings), *failures(done.outcome))
             raise AirflowFailException("; ".join(problems))
+
+    def _see_new_versions(self, context: Any, server: AirflowServer) -> None:
+        """In a versioned DAG bundle, such as Git's, have this DAG's own small file parsed: its next run is then of the newest version,
+        and sees what was committed since. A run sees the tree of the version that its file was last parsed at."""
+        task = context.get("ti")
+        if getattr(getattr(task, "bundle_instance", None), "version", None) is not None:
+            server.parse_soon(task.dag_id)
 
     def _place(self) -> Place:
         found = deployment_of(near=self._near, conf_root=self._conf_root)

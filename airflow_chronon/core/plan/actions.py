@@ -151,6 +151,21 @@ class Forget:
 
 
 @dataclass(frozen=True)
+class ParseSoon:
+    """Have Airflow parse a loader file now: what this reconcile changed is to be seen before its interval is over."""
+
+    dag_id: str  #: one of those that the file produces
+    file: str
+
+
+@dataclass(frozen=True)
+class RememberBad:
+    """Keep what stands for the mistakes in the tree: the next reconcile sees by it whether there are others."""
+
+    digest: str
+
+
+@dataclass(frozen=True)
 class Hold:
     """Retire nothing, since the tree looks damaged; these DAGs would go."""
 
@@ -169,7 +184,19 @@ class Report:
 
 RetireStep: TypeAlias = Drain | StopIdleRuns | WaitForRuns | StopRuns | Wait | Archive | Delete | Forget
 WritesRecord: TypeAlias = Deploy | Restore | Record
-Action: TypeAlias = Keep | SetAside | WritesRecord | Unpause | EndStranded | Hold | RetireStep | Replay | Report
+Action: TypeAlias = (
+    Keep
+    | SetAside
+    | WritesRecord
+    | Unpause
+    | EndStranded
+    | Hold
+    | RetireStep
+    | Replay
+    | ParseSoon
+    | RememberBad
+    | Report
+)
 
 
 @dataclass(frozen=True)

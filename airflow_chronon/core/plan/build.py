@@ -5,7 +5,7 @@ Each DAG id is decided alone, from its record and its plan: deployed, kept as it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, get_args
@@ -14,12 +14,16 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.confs.plan import Plan as ConfOrJob
 from airflow_chronon.core.plan.actions import (
     Action,
+    Archive,
     Deploy,
+    Drain,
     EndStranded,
     Hold,
     Keep,
+    ParseSoon,
     Plan,
     Record,
+    RememberBad,
     Replay,
     Report,
     Restore,
@@ -46,6 +50,8 @@ _STAGES = (
     (Unpause, EndStranded),
     (Hold, *get_args(RetireStep)),
     (Replay,),
+    (ParseSoon,),
+    (RememberBad,),
     (Report,),
 )
 
@@ -69,8 +75,29 @@ def build_plan(facts: Facts, *, confirmation: Confirmation = Confirmation.NONE, 
     actions: list[Action] = [] if hold is None else [hold]
     for dag_id in facts.dag_ids:
         actions += planner.actions(dag_id)
+    actions += _parses(facts, actions)
     actions += _reports(facts, now=now)
     return Plan(tuple(sorted(actions, key=_stage)))
+
+
+def _parses(facts: Facts, actions: Iterable[Action]) -> list[ParseSoon | RememberBad]:
+    """The loader files that would produce something else now: one DAG of each names it. Which of them a new conf belongs to is
+    known to the files alone."""
+    bad = facts.tree.bad_digest
+    remembered = [] if bad == facts.state.bad_digest or facts.deployment.given_up else [RememberBad(bad)]
+    if not remembered and not any(_changes_dags(action, facts) for action in actions):
+        return []
+    live = {dag_id: dag for dag_id in facts.airflow.dags if (dag := facts.dag(dag_id)) is not None}
+    by_file = {dag.file: dag_id for dag_id, dag in sorted(live.items(), reverse=True) if dag.file is not None}
+    return [*(ParseSoon(dag_id, file) for file, dag_id in sorted(by_file.items())), *remembered]
+
+
+def _changes_dags(action: Action, facts: Facts) -> bool:
+    """Whether a loader file makes something else of what an action leaves in the tree or in the state."""
+    if isinstance(action, Record):  # how far a replay has come changes no DAG
+        known = facts.record(action.dag_id)
+        return known is None or replace(known, pending=action.record.pending) != action.record
+    return isinstance(action, Deploy | Restore | Drain | Archive)
 
 
 def _reports(facts: Facts, *, now: Instant) -> list[Report]:

@@ -20,8 +20,10 @@ from airflow_chronon.core.plan.actions import (
     Forget,
     Hold,
     Keep,
+    ParseSoon,
     Plan,
     Record,
+    RememberBad,
     Replay,
     Report,
     Restore,
@@ -106,6 +108,19 @@ def _ending_line(action: Action) -> str:
         case Forget(dag_id=dag_id, is_taken_over=is_taken_over):
             why = "another deployment has the DAG now" if is_taken_over else "Airflow does not have it"
             return f"forget    {dag_id}: {why}"
+        case _:
+            return _telling_line(action)
+
+
+def _telling_line(action: Action) -> str:
+    """What has Airflow show the change."""
+    match action:
+        case ParseSoon(file=file):
+            return f"parse     {file} now, so that Airflow shows what has changed"
+        case RememberBad(digest=digest):
+            return (
+                f"record    {'which confs are bad, others than before' if digest else 'that no conf is bad any more'}"
+            )
         case _:
             raise TypeError(f"no words for {action!r}")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from hashlib import sha256
 
 from airflow_chronon.core.bounds import MAX_TAG
 from airflow_chronon.core.calendar.instants import Instant
@@ -58,6 +59,7 @@ class KnownDag:
     is_paused: bool = False
     is_stale: bool = False  #: no file produces it, or its file cannot be imported
     has_import_errors: bool = False
+    file: str | None = None  #: that produced it, within its bundle
 
     @property
     def fires_no_more(self) -> bool:
@@ -84,6 +86,13 @@ class TreeFacts:
     stems: tuple[str, ...] = ()  #: how the DAG ids of files that cannot be read begin
     folders: tuple[str, ...] = ()  #: those that are not read as a whole (S2): how their files and their DAG ids begin
     families: frozenset[str] = frozenset()  #: of every readable conf, deployed or not
+
+    @property
+    def bad_digest(self) -> str:
+        """Stands for all that is wrong in the tree: another one means that Airflow shows import errors of before."""
+        texts = [str(problem) for problem in self.problems]
+        texts += [f"{each.key} {fault}" for each in self.bad for fault in each.faults]
+        return sha256("\n".join(sorted(texts)).encode()).hexdigest() if texts else ""
 
     @property
     def is_without_confs(self) -> bool:
@@ -159,6 +168,7 @@ class AirflowSettings:
     max_dagruns_per_loop: int | None = None
     triggerer_capacity: int | None = None
     parallelism: int | None = None  #: tasks at once, of all DAGs
+    passes_over_waiting_runs: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,6 +196,7 @@ class StateFacts:
     damaged: Mapping[str, Fault] = field(default_factory=dict)  #: DAG ids whose records cannot be read (S9)
     other_tables: Mapping[str, str] = field(default_factory=dict)  #: table: the other branch that writes it
     other_problems: tuple[Fault, ...] = ()  #: what kept other branches' tables from being known
+    bad_digest: str = ""  #: of what was wrong in the tree at the last reconcile
 
     def holds(self, dag_id: str) -> bool:
         return dag_id in self.records or dag_id in self.damaged

@@ -127,9 +127,12 @@ def _without_inputs(tree: TreeFacts, state: StateFacts, now: Instant) -> Iterato
 def _airflow_settings(tree: TreeFacts, airflow: AirflowFacts) -> Iterator[Report]:
     settings = airflow.settings
     per_loop, capacity = settings.max_dagruns_per_loop, settings.triggerer_capacity
-    if per_loop is not None and per_loop < ENOUGH_RUNS_PER_LOOP:
+    waiting = sum(any(p.dependencies.values()) for p in tree.confs.values() if p.modes)
+    enough = max(ENOUGH_RUNS_PER_LOOP, waiting + 1)
+    if per_loop is not None and per_loop < enough and not settings.passes_over_waiting_runs:
         problem = f"max_dagruns_per_loop_to_schedule is {per_loop}: replays starve while as many runs wait for data"
-        yield _setting("[scheduler]", problem, "set it to 500")
+        remedy = f"set [chronon] pass_over_waiting_runs to True, or it to {max(500, enough)}; airflow-chronon size says which"
+        yield _setting("[scheduler]", problem, remedy)
     waits = sum(
         len({each.table for found in p.dependencies.values() for each in found}) for p in tree.confs.values() if p.modes
     )

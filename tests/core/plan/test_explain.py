@@ -36,6 +36,8 @@ EVERY = (
     actions.Report(actions.Severity.WARNING, FAULT, "x"),
     actions.EndStranded("x", ("backfill__1",)),
     actions.StopIdleRuns("x", 2),
+    actions.ParseSoon("x", "chronon.py"),
+    actions.RememberBad("1f"),
 )
 
 

@@ -1,0 +1,39 @@
+"""What things cost, as measured: processor seconds on one core of the machine that ``bench/README.md`` describes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Processor seconds; another machine is slower or faster in all of them alike."""
+
+    build: float  #: of the dag-processor per conf: to make its DAG
+    store: float  #: per conf: to serialise it and store an unchanged one
+    loop: float  #: of the scheduler per loop that looks at no run
+    look_at_known: float  #: per run looked at, its DAG in the scheduler's cache
+    look_at_forgotten: float  #: its DAG read and built again, since the cache is too small
+    look_at_versioned: float  #: its DAG in the cache, of a bundle with versions: nobody asks for the newest
+    cache: int  #: DAGs that Airflow 3.3's scheduler keeps
+
+    def look(self, dags: int, *, is_versioned: bool = False) -> float:
+        """Processor seconds per run looked at, with waiting runs of so many DAGs: when the cache is too small for all, those that come
+        in turn are never in it."""
+        known = self.look_at_versioned if is_versioned else self.look_at_known
+        return known if dags <= self.cache else known + self.look_at_forgotten - self.look_at_known
+
+    def parse(self, confs: int) -> float:
+        """Processor seconds of one parse of the loader files, that of import errors included."""
+        return confs * (2 * self.build + self.store)
+
+
+FIGURES = Figures(
+    build=0.0085,
+    store=0.0125,
+    loop=0.015,
+    look_at_known=0.0035,
+    look_at_forgotten=0.006,
+    look_at_versioned=0.002,
+    cache=512,
+)
