@@ -187,6 +187,15 @@ def test_a_backfill_says_dates_and_behaviour_as_airflow_wants_them(stub: StubSer
     assert (body["reprocess_behavior"], body["max_active_runs"], body["run_backwards"]) == ("failed", 3, True)
 
 
+@pytest.mark.parametrize("answer", [201, 409])
+def test_a_file_is_parsed_by_the_token_of_one_of_its_dags(stub: StubServer, answer: int) -> None:
+    """Airflow answers 409 where it was asked already and has not come to it."""
+    stub.reply("/api/v2/dags/x", (200, {**DAG, "file_token": "abc.d-e"}))
+    stub.reply("/api/v2/parseDagFile/abc.d-e", (answer, {"detail": "Unique constraint violation"}))
+    api(stub).parse_soon("x")
+    assert stub.seen[-1][:2] == ("PUT", "/api/v2/parseDagFile/abc.d-e")
+
+
 def test_settings_that_the_server_does_not_show_are_none(stub: StubServer) -> None:
     assert api(stub).config_value("scheduler", "max_dagruns_per_loop_to_schedule") is None
     path = "/api/v2/config/section/scheduler/option/max_dagruns_per_loop_to_schedule"

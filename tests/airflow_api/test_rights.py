@@ -34,6 +34,7 @@ def refusal(stub: StubServer, call: Callable[[AirflowRest], object], *, path: st
         (lambda server: server.dags(), "dags", "read DAGs"),
         (lambda server: server.set_paused("x", paused=False), "dags/x", "edit DAGs"),
         (lambda server: server.delete_dag("x"), "dags/x", "delete DAGs"),
+        (lambda server: server.parse_soon("x"), "dags/x", "read DAGs"),
         (lambda server: server.runs("x"), "dags/x/dagRuns", "read DAG runs"),
         (lambda server: server.trigger("x"), "dags/x/dagRuns", "create DAG runs"),
         (lambda server: server.patch_run("x", "r", state="failed"), "dags/x/dagRuns/r", "edit DAG runs"),

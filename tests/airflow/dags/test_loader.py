@@ -47,6 +47,34 @@ def import_errors(root: ConfRootOnDisk) -> str:
     return str(raised.value)
 
 
+class TestTheFileOfImportErrors:
+    """It produces no DAG by which the reconciler could have it parsed."""
+
+    @pytest.fixture
+    def beside(self, root, monkeypatch):
+        """Both loader files as a user has them, last changed long ago."""
+        monkeypatch.setenv("AIRFLOW__CHRONON__CONF_ROOT", str(root.path))
+        root.write("staging_query", "shop.one__1", staging_query("shop.one__1"))
+        for name in ("chronon.py", "chronon_import_errors.py", "chronon_reconciler.py"):
+            file = Path(shutil.copy(REPOSITORY / "dags" / name, root.path.parent / name))
+            os.utime(file, (1_700_000_000, 1_700_000_000))
+        return root.path.parent
+
+    def test_is_parsed_after_each_parse_of_the_dags(self, beside):
+        build_dags(near=str(beside / "chronon.py"))
+        touched = {file.name for file in beside.glob("*.py") if file.stat().st_mtime > 1_700_000_001}
+        assert touched == {"chronon_import_errors.py"}
+
+    def test_is_left_alone_when_a_task_starts(self, beside, mocker):
+        mocker.patch("airflow_chronon.dags._asked_dag", return_value="staging_query.shop.one__1")
+        assert build_dags(near=str(beside / "chronon.py"))
+        assert (beside / "chronon_import_errors.py").stat().st_mtime == 1_700_000_000
+
+    def test_that_may_not_be_touched_waits_for_its_interval(self, beside, mocker):
+        mocker.patch.object(Path, "touch", side_effect=PermissionError(30, "Read-only file system"))
+        assert build_dags(near=str(beside / "chronon.py"))
+
+
 class TestUnchangedConfs:
     def test_make_the_same_dags_in_every_process_and_from_every_order_of_files(self, corpus, tmp_path):
         # prior art 19: another hash is another DAG version at every parse

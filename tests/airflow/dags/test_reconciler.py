@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from pytest_mock import MockerFixture
 from airflow_chronon.airflow.config import deployment_of
 from airflow_chronon.airflow.dags.reconciler import ReconcileOperator, build_reconciler
 from airflow_chronon.airflow_api.client import AirflowRest
+from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.login import Login
+from airflow_chronon.airflow_api.records import DagRecord
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.records.history import record_after
 from airflow_chronon.core.records.manifest import manifest_of
@@ -74,6 +77,21 @@ def test_once_something_was_deployed_a_lost_connection_fails_it(root: ConfRootOn
     with pytest.raises(AirflowFailException) as failed:
         reconcile(root)
     assert COMMAND in str(failed.value)
+
+
+class TestInABundleWithVersions:
+    """A run sees the tree of the version that the reconciler's own file was last parsed at."""
+
+    @pytest.mark.parametrize(("version", "asked"), [("9f1c", ["reconciler"]), (None, [])])
+    def test_it_has_its_own_file_parsed_for_the_next_run(
+        self, root: ConfRootOnDisk, mocker: MockerFixture, version: str | None, asked: list[str]
+    ) -> None:
+        server = FakeAirflow(dag_records={"reconciler": DagRecord("reconciler")})
+        mocker.patch("airflow_chronon.airflow.dags.reconciler.find_airflow", return_value=server)
+        task = SimpleNamespace(dag_id="reconciler", bundle_instance=SimpleNamespace(version=version))
+        context = {"params": {}, "run_id": "scheduled__1", "ti": task}
+        ReconcileOperator(task_id="reconcile", near=__file__, conf_root=str(root.path)).execute(context)
+        assert [call[1] for call in server.calls if call[0] == "parse_soon"] == asked
 
 
 class TestTheTimeLimit:  # S8

@@ -68,6 +68,10 @@ def test_airflow_settings_that_will_hurt(settings: AirflowSettings, field: str) 
     assert (report.severity, report.fault.field) == (Severity.WARNING, field)
 
 
+def test_a_scheduler_that_passes_over_waiting_runs_may_look_at_few() -> None:
+    assert reports(airflow=AirflowFacts(settings=AirflowSettings(20, passes_over_waiting_runs=True))) == []
+
+
 @pytest.mark.parametrize(
     ("slots", "catchup", "warns"), [(15, True, False), (16, True, True), (16, False, False)], ids=str
 )
