@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--confs", type=int, default=1000, help="so many waiting runs (default 1000)")
     parser.add_argument("--repeat", type=int, default=2, help="the best of so many loops counts (default 2)")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # PostgreSQL goes too
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}", flush=True)
     with tempfile.TemporaryDirectory(prefix="waiting-") as folder, postgres_server() as postgres:
         dags = Path(folder, "dags")
