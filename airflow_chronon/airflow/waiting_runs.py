@@ -56,9 +56,12 @@ def pass_over_waiting_runs() -> None:
 
 
 def _narrow(execution: ORMExecuteState) -> None:
+    from airflow.models.dagrun import DagRun
     from sqlalchemy import Select
 
-    if isinstance(execution.statement, Select):
+    mapper = execution.bind_mapper
+    is_of_runs = mapper is not None and mapper.class_ is DagRun and not execution.is_relationship_load
+    if is_of_runs and isinstance(execution.statement, Select):
         execution.statement = execution.statement.where(~only_waits())
 
 

@@ -153,11 +153,11 @@ def test_the_calls_of_a_retirement_grow_with_the_dags_that_go_and_not_with_those
     world.parse()
     world.airflow.calls.clear()
     world.reconcile()
-    assert len(world.airflow.calls) == 5 + 3 * gone  # active runs, and the runs and tasks for the archive
+    assert len(world.airflow.calls) == 6 + 3 * gone  # active runs, and the runs and tasks for the archive
     world.parse()
     world.airflow.calls.clear()
     world.reconcile()
-    assert len(world.airflow.calls) == 5 + 5 * gone  # the same again, a last look at the DAG, and its delete
+    assert len(world.airflow.calls) == 6 + 5 * gone  # the same again, a last look at the DAG, and its delete
 
 
 def test_a_conf_that_is_back_after_its_retirement_leaves_everything_to_its_timetable() -> None:  # H16

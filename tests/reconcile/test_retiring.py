@@ -327,7 +327,7 @@ def test_an_idle_reconcile_asks_airflow_the_same_however_many_dags_there_are() -
         world.airflow.calls.clear()
         world.reconcile()
         asked.append(len(world.airflow.calls))
-    assert asked == [5, 5]  # the DAGs, the queued replays, and three settings
+    assert asked == [6, 6]  # the DAGs, the queued replays, and four settings
 
 
 def test_a_conf_that_airflow_never_saw_leaves_no_trace() -> None:
