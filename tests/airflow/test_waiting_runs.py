@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from inspect import signature
 from types import SimpleNamespace
 
 import pytest
@@ -71,7 +72,9 @@ def picked(session, monkeypatch):
     monkeypatch.setattr(DagRun, "get_running_dag_runs_to_examine", DagRun.get_running_dag_runs_to_examine)
 
     def pick():
-        return sorted(run.dag_id for run in DagRun.get_running_dag_runs_to_examine(session=session))
+        names = signature(DagRun.get_running_dag_runs_to_examine).parameters
+        more = {"eagerly_load_dag_tags": True} if "eagerly_load_dag_tags" in names else {}  # Airflow 3.4
+        return sorted(run.dag_id for run in DagRun.get_running_dag_runs_to_examine(session=session, **more))
 
     return pick
 
