@@ -24,7 +24,7 @@ def build_catalog(settings: Mapping[str, object], environ: Mapping[str, str] = N
     key or value and what is allowed.
     """
     found = CATALOGS.read(settings, environ)
-    catalog, secrets = CLASSES[found.kind](**found.arguments), Secrets.of(settings, environ=environ)
+    catalog, secrets = CLASSES[found.kind](**found.given), Secrets.of(settings, environ=environ)
     return DiscreetCatalog(catalog, secrets) if secrets.values else catalog
 
 

@@ -31,7 +31,7 @@ def build_runner(
     found = RUNNERS.read(section, environ)
     if isinstance(found, CommandRunnerSettings):
         return _command_runner(found, section, environ)
-    runner = CLASSES[found.kind](**found.arguments)
+    runner = CLASSES[found.kind](**found.given)
     secrets = Secrets.of(section, environ=environ)
     return DiscreetRunner(runner, secrets) if secrets.values else runner
 
@@ -58,7 +58,7 @@ def _command_runner(
 ) -> CommandRunner:
     template = {} if found.argv is None else {"argv": filled_template(written["argv"], environ)}
     secrets = Secrets.of(written, own_env, environ=environ)
-    own = {name: value for name, value in found.arguments.items() if name not in _OF_JOBS_ELSEWHERE}
+    own = {name: value for name, value in found.given.items() if name not in _OF_JOBS_ELSEWHERE}
     return CommandRunner(**{**own, **template}, unfilled_argv=found.argv, secrets=secrets)
 
 

@@ -42,10 +42,10 @@ class KindSettings(Strict):
     templates: ClassVar[frozenset[str]] = frozenset()
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """What was said beside ``kind``, for the class that does what these settings describe."""
-        given = {name: getattr(self, name) for name in type(self).model_fields if name != "kind"}
-        return {name: value for name, value in given.items() if value is not None}
+        said = {name: getattr(self, name) for name in type(self).model_fields if name != "kind"}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 _Kind = TypeVar("_Kind", bound=KindSettings)
