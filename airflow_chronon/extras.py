@@ -23,10 +23,10 @@ class MissingExtra(CatalogError):
     """A package that an optional extra brings is not installed."""
 
 
-def missing_extra(*, package: str, extra: str, needed_for: str) -> MissingExtra:
+def missing_extra(*, package: str, extra: str, needed_for: str, rule: str = "catalog") -> MissingExtra:
     """The error for a package that is not there, naming the extra that brings it."""
     message = f"{needed_for} needs the package {package!r}, which is not installed"
-    return MissingExtra(Fault("catalog", "", message, f"run: pip install 'airflow-chronon[{extra}]'"))
+    return MissingExtra(Fault(rule, "", message, f"run: pip install 'airflow-chronon[{extra}]'"))
 
 
 def optional(module: str, *, needed_for: str, extra: str | None = None) -> ModuleType:

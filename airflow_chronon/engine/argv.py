@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 
+from airflow_chronon.core.confs.execution import left_out_of
 from airflow_chronon.core.settings.runners import JOB_TOKEN, placeholder_fault
 from airflow_chronon.core.settings.values import VALUE
 from airflow_chronon.engine.protocol import JobRequest
@@ -19,6 +20,9 @@ from airflow_chronon.errors import Fault, JobRefused, Rejected
 
 _PAPERMILL = "papermill"
 _DRIVER = ("zipline", "run", "{conf_path}", "--mode", "{mode}")
+
+#: What a conf may say, though their like decides what is loaded: the driver's submitters read them.
+_OF_SUBMITTERS = ("SPARK_CLUSTER_NAME", "SPARK_VERSION")
 
 #: The driver's name of each mode (C11), and the options that this mode takes.
 _MODES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -48,13 +52,27 @@ def build_argv(job: JobRequest, *, template: Sequence[str] | None) -> list[str]:
     them (H7). Raises :class:`JobRefused` for a mode that the driver does not know.
     """
     values = placeholders_of(job)
-    return filled_argv((*_DRIVER, *_MODES[job.mode][1]) if template is None else template, values)
+    return filled_argv(driver_template(job) if template is None else template, values)
+
+
+def driver_template(job: JobRequest) -> tuple[str, ...]:
+    """The command line of Chronon's driver for the mode of a job, which is one that it knows."""
+    return (*_DRIVER, *_MODES[job.mode][1])
 
 
 def driver_options(job: JobRequest) -> list[str]:
     """What follows the conf in a call of Chronon's driver. Raises like :func:`build_argv`."""
     values = placeholders_of(job)
     return filled_argv((*_DRIVER[3:], *_MODES[job.mode][1]), values)
+
+
+def kept_from_driver(job: JobRequest, *, environment: Mapping[str, str]) -> dict[str, str]:
+    """Empty variables, where a conf has some that decide how the driver and its JVM are found or loaded.
+
+    The driver takes from a conf what its environment does not have, and a conf starts no program of its own on a worker (S5).
+    """
+    names = left_out_of(job.document, placeholders_of(job)["mode"])
+    return {name: "" for name in names if name not in environment and name not in _OF_SUBMITTERS}
 
 
 def placeholders_of(job: JobRequest) -> dict[str, str]:

@@ -6,16 +6,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from airflow_chronon.core.settings.kinds import NO_VARIABLES, Kinds
-from airflow_chronon.core.settings.runners import RUNNERS, CommandRunnerSettings, with_warehouse
+from airflow_chronon.core.settings.runners import (
+    RUNNERS,
+    CommandRunnerSettings,
+    ZiplineRunnerSettings,
+    with_warehouse,
+)
 from airflow_chronon.core.settings.variables import Secrets, filled_template
 from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.job_commands import JobCommands
 from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.engine.protocol import JobRequest, Log, Runner
+from airflow_chronon.engine.zipline import PRINTED_ID, ZiplineRunner
 
 #: The class of every kind of runner in :data:`airflow_chronon.core.settings.runners.RUNNERS`, but of an ``operator``, which works as
 #: a task: :mod:`airflow_chronon.engine.operator_arguments` says with what.
-CLASSES: Mapping[str, Callable[..., Runner]] = {"local": LocalRunner, "command": CommandRunner}
+CLASSES: Mapping[str, Callable[..., Runner]] = {
+    "local": LocalRunner,
+    "command": CommandRunner,
+    "zipline": ZiplineRunner,
+}
 
 
 def build_runner(
@@ -31,6 +41,8 @@ def build_runner(
     found = RUNNERS.read(section, environ)
     if isinstance(found, CommandRunnerSettings):
         return _command_runner(found, section, environ)
+    if isinstance(found, ZiplineRunnerSettings):
+        return _zipline_runner(found, section, environ)
     runner = CLASSES[found.kind](**found.given)
     secrets = Secrets.of(section, environ=environ)
     return DiscreetRunner(runner, secrets) if secrets.values else runner
@@ -62,12 +74,24 @@ def _command_runner(
     return CommandRunner(**{**own, **template}, unfilled_argv=found.argv, secrets=secrets)
 
 
+def _zipline_runner(
+    found: ZiplineRunnerSettings, written: Mapping[str, object], environ: Mapping[str, str]
+) -> ZiplineRunner:
+    own = {name: value for name, value in found.given.items() if name not in ("arguments", "connection")}
+    return ZiplineRunner(
+        **own,
+        arguments=filled_template(written.get("arguments") or [], environ),
+        unfilled_arguments=found.arguments,
+        secrets=Secrets.of(written, environ=environ),
+    )
+
+
 _OF_JOBS_ELSEWHERE = ("job_id", "status", "cancel", "find", "idempotent", "states")
 
 
 @dataclass(frozen=True)
 class JobsElsewhere:
-    """What a ``command`` runner says of the jobs that it submits: its section, as it is written."""
+    """What a runner says of the jobs that it submits: its section, as it is written."""
 
     settings: Mapping[str, object]
     pattern: str  #: a regular expression over a line of the submitting command, whose one group is the id
@@ -81,7 +105,7 @@ class JobsElsewhere:
         placeholders: Mapping[str, str],
         conf: str = "",
     ) -> JobCommands:
-        """The commands that ask after the jobs of a run; ``given`` are the run's variables.
+        """The commands of a ``command`` runner that ask after the jobs of a run; ``given`` are the run's variables.
 
         Raises :class:`airflow_chronon.errors.Rejected` like :func:`build_runner`.
         """
@@ -109,6 +133,9 @@ def jobs_elsewhere(settings: Mapping[str, object], environ: Mapping[str, str]) -
 
     Raises :class:`airflow_chronon.errors.Rejected` like :func:`build_runner`.
     """
+    if settings.get("kind") == "zipline":
+        RUNNERS.read(settings, environ)
+        return JobsElsewhere(settings, PRINTED_ID)
     if not RUNNERS.takes(settings, "job_id") or settings.get("job_id") is None:
         return None
     found = Kinds("runner", CommandRunnerSettings).read(settings, environ)

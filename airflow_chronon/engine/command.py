@@ -22,7 +22,7 @@ from typing import IO
 from airflow_chronon.core.calendar.instants import duration_text
 from airflow_chronon.core.settings.environment import passed_on
 from airflow_chronon.core.settings.variables import Secrets
-from airflow_chronon.engine.argv import build_argv, check_template
+from airflow_chronon.engine.argv import build_argv, check_template, kept_from_driver
 from airflow_chronon.engine.protocol import JobRequest, Log
 from airflow_chronon.engine.watchdog import watchdog
 from airflow_chronon.errors import Fault, JobFailed, JobRefused
@@ -123,7 +123,13 @@ class CommandRunner:
     def command_of(self, job: JobRequest) -> Command:
         """The command that does the work of a conf."""
         argv, shown = (build_argv(job, template=each) for each in (self.argv, self.unfilled_argv))
-        return Command(job.conf, argv, job.environment, shown)
+        variables = job.environment if self.argv is not None else self.variables_for_driver(job)
+        return Command(job.conf, argv, variables, shown)
+
+    def variables_for_driver(self, job: JobRequest) -> dict[str, str]:
+        """The run's variables, and what keeps the driver from being loaded by a conf's."""
+        kept = kept_from_driver(job, environment=self.environment_of(job.environment))
+        return {**kept, **job.environment}
 
     def run_command(self, command: Command, log: Log) -> None:
         """Run a command to its end; ends and raises as :meth:`run` does."""

@@ -106,16 +106,7 @@ class CommandJobs:
         return self.runner.was_stopped
 
     def submit(self, token: str, log: Log, on_id: Callable[[str], None]) -> None:
-        pattern, is_known = re.compile(self.pattern), False
-
-        def tell(line: str) -> None:
-            nonlocal is_known
-            log(line)
-            if not is_known and (match := pattern.search(line)) and match[1]:
-                is_known = True
-                on_id(match[1].strip())
-
-        self.runner.run_command(self.submitting(token), tell)
+        run_for_id(self.runner, self.submitting(token), self.pattern, log, on_id)
 
     def find(self, token: str) -> str | None:
         return self.commands.find(token)
@@ -125,3 +116,17 @@ class CommandJobs:
 
     def cancel(self, job_id: str) -> str:
         return self.commands.cancel(job_id)
+
+
+def run_for_id(runner: CommandRunner, command: Command, pattern: str, log: Log, on_id: Callable[[str], None]) -> None:
+    """Run a command to its end; ``on_id`` is called once, with the group of the first line in which ``pattern`` is found."""
+    sought, is_known = re.compile(pattern), False
+
+    def tell(line: str) -> None:
+        nonlocal is_known
+        log(line)
+        if not is_known and (match := sought.search(line)) and match[1]:
+            is_known = True
+            on_id(match[1].strip())
+
+    runner.run_command(command, tell)

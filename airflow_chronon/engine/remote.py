@@ -84,6 +84,16 @@ class RemoteJobs(Protocol):
         """Ask for the end of a job; returns what went wrong, or nothing. That it has ended only its status tells."""
 
 
+class JobQuestions(Protocol):
+    """Asks after jobs elsewhere by their ids."""
+
+    def status(self, job_id: str) -> Answer:
+        """As :meth:`RemoteJobs.status`."""
+
+    def cancel(self, job_id: str, *, seconds: float = ...) -> str:
+        """As :meth:`RemoteJobs.cancel`, within some seconds."""
+
+
 @dataclass(frozen=True)
 class JobRecord:
     """What is kept of the newest job of one task."""

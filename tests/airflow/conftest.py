@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
@@ -42,6 +43,18 @@ def clock(mocker: MockerFixture) -> Clock:
     clock = Clock()
     mocker.patch("airflow_chronon.airflow.clock.timezone", clock)
     return clock
+
+
+@pytest.fixture
+def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks and their triggers called by hand: they log like anybody, find no Airflow, and wait for nothing but their job."""
+    operators = "airflow_chronon.airflow.operators"
+    for each in ("modes._PlanOperator", "job.JobOperator", "remote.RemoteTrigger"):
+        monkeypatch.setattr(f"{operators}.{each}.log", logging.getLogger("operators"), raising=False)
+    monkeypatch.setattr(f"{operators}.modes.find_airflow", lambda: None)
+    monkeypatch.setattr(f"{operators}.remote.find_airflow", lambda: None)
+    monkeypatch.setattr(f"{operators}.remote.LEAVING_SECONDS", 0)
+    monkeypatch.setattr(f"{operators}.remote.SHORTEST_POLL", 0.01)
 
 
 @pytest.fixture

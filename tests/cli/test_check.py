@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
+from pytest_mock import MockerFixture
 
 from tests.support.command_line import DATA, Command
 
@@ -174,6 +176,30 @@ def test_an_override_that_is_for_nothing_is_reported_and_costs_no_conf(command: 
     assert answer.err.startswith(
         "warning: chronon.yaml overrides[0]: 'staging_query/chekout.*' matches no conf and no job"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (
+            "zipline",
+            "warning: runner.kind: jobs in dataproc are asked after through apache-airflow-providers-google, which is not installed"
+            " here (runner). Where workers and triggerers run: pip install 'airflow-chronon[google]'.\n",
+        ),
+        (
+            "command",
+            "warning: runner.kind: the driver submits jobs to dataproc, and a plain command loses sight of them with its worker"
+            " (C28). Use kind: zipline.\n",
+        ),
+    ],
+)
+def test_how_the_driver_submits_to_a_cloud_is_looked_at(
+    command: Command, root: Path, mocker: MockerFixture, kind: str, says: str
+) -> None:
+    mocker.patch("airflow_chronon.engine.zipline.distribution", side_effect=PackageNotFoundError)
+    (root / "chronon.yaml").write_text(f"runner: {{kind: {kind}, env: {{CLOUD_PROVIDER: gcp}}}}\n")
+    answer = command("check", "--root", root)
+    assert (answer.code, answer.err) == (0, says)
 
 
 def test_the_root_is_the_one_that_the_environment_names_unless_another_is_given(

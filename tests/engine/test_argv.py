@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 
 import pytest
 
 from airflow_chronon.engine.argv import JobStart, build_argv, check_template, job_argv
 from airflow_chronon.errors import JobRefused, Rejected
+from tests.support.zipline_driver import parsed_by_driver
 
 #: Every mode that a kind of conf has (C11), and the window options that its driver takes.
 MODES = [
@@ -21,26 +20,6 @@ MODES = [
     ("join", "metadata_upload", []),
 ]
 
-#: Parses with the real command, its callback replaced, and asks the real routes whether the conf has the mode.
-PARSE = """
-import json, sys
-from ai.chronon.repo.constants import ROUTES
-from ai.chronon.repo.zipline import zipline
-command = zipline.commands["run"]
-answers = []
-for argv in json.load(sys.stdin):
-    seen = {}
-    command.callback = lambda **params: seen.update(params)
-    assert argv[:2] == ["zipline", "run"], argv
-    context = command.make_context("run", list(argv[2:]))
-    extra = list(context.args)
-    command.callback(**context.params)
-    folder = seen["conf"].split("/")[-3]
-    keep = {key: seen[key] for key in ("conf", "mode", "start_ds", "end_ds", "ds")}
-    answers.append({**keep, "extra": extra, "route": ROUTES[folder].get(seen["mode"])})
-json.dump(answers, sys.stdout)
-"""
-
 
 @pytest.mark.parametrize("window", ["2026-06-01", None], ids=["window", "no window"])
 def test_the_real_driver_parses_what_is_built_for_every_conf_type_and_mode(make_job, compiler, window):
@@ -51,13 +30,9 @@ def test_the_real_driver_parses_what_is_built_for_every_conf_type_and_mode(make_
         )
         for kind, mode, _ in MODES
     ]
-    built = json.dumps([build_argv(job, template=None) for job in jobs])
-    parsed = subprocess.run(
-        [compiler / "bin/python", "-c", PARSE], input=built, capture_output=True, text=True, check=False
-    )
-    assert parsed.returncode == 0, parsed.stderr
+    parsed = parsed_by_driver([build_argv(job, template=None) for job in jobs], compiler=compiler)
     values = {"start_ds": "2026-06-01", "end_ds": "2026-06-03", "ds": "2026-06-03"}
-    for job, answer, (_, mode, options) in zip(jobs, json.loads(parsed.stdout), MODES, strict=True):
+    for job, answer, (_, mode, options) in zip(jobs, parsed, MODES, strict=True):
         assert answer["conf"] == os.path.abspath(job.path)
         assert answer["mode"] == mode.replace("_", "-")
         assert answer["route"], f"the driver has no {mode} for {job.conf_type}"

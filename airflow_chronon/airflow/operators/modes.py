@@ -19,6 +19,7 @@ from airflow_chronon.airflow.operators.remote import RemoteTask, attempt_of, che
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
 from airflow_chronon.airflow.operators.write_order import WriteOrder, WriteOrderTrigger, format_predecessors
+from airflow_chronon.airflow.operators.zipline import ZiplineTask
 from airflow_chronon.airflow_api.coverage import Ticket, other_runs_of
 from airflow_chronon.airflow_api.errors import AirflowUnreachable
 from airflow_chronon.airflow_api.login import CONNECTION_ID
@@ -39,6 +40,7 @@ from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.protocol import JobRequest
 from airflow_chronon.engine.remote import KEY
 from airflow_chronon.engine.templates import render_query
+from airflow_chronon.engine.zipline import ZiplineRunner
 from airflow_chronon.errors import ChrononError, Fault, without_passwords
 
 UPLOAD_TO_KV = "upload_to_kv"
@@ -162,7 +164,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
     def _remote(
         context: Mapping[str, Any], elsewhere: JobsElsewhere, runner: CommandRunner, job: JobRequest
     ) -> RemoteTask:
-        return RemoteTask(
+        parts = (
             elsewhere,
             runner,
             attempt_of(context, conf=job.conf),
@@ -170,6 +172,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             placeholders_of(job),
             job.environment,
         )
+        return ZiplineTask(*parts, document=job.document) if isinstance(runner, ZiplineRunner) else RemoteTask(*parts)
 
     def _hold_to_grid(self, context: Mapping[str, Any]) -> Callable[[], None]:
         """Fail on another grid than the one of the first write (C22); returns what keeps the grid, for right before it."""

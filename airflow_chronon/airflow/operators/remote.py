@@ -22,20 +22,23 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow_chronon.airflow.clock import moment
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.masking import amask_filled
+from airflow_chronon.airflow.operators.clusters import Clusters
 from airflow_chronon.airflow.operators.write_order import LEAVING_SECONDS
 from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.core.settings.variables import filled
 from airflow_chronon.engine.build import JobsElsewhere
 from airflow_chronon.engine.command import Command, CommandRunner
-from airflow_chronon.engine.job_commands import HURRY_SECONDS, CommandJobs, JobCommands
+from airflow_chronon.engine.job_commands import HURRY_SECONDS, CommandJobs
 from airflow_chronon.engine.remote import (
     KEY,
     SETTLING_SECONDS,
     Answer,
     Attempt,
+    JobQuestions,
     JobRecord,
     JobState,
     NotTold,
+    RemoteJobs,
     RemoteRun,
     begin_beside,
     find_settled,
@@ -138,9 +141,10 @@ class RemoteTask:
         log(f"waiting for {what}: {answer.said}")
         return JobLeftTrigger(**self._to_wait_for(job_id))
 
-    def _jobs(self) -> CommandJobs:
+    def _jobs(self) -> RemoteJobs:
         of = self.elsewhere
-        return CommandJobs(self.runner, self.commands, of.pattern, self.submitting, is_idempotent=of.is_idempotent)
+        commands = of.commands(os.environ, given=self._given, placeholders=self.placeholders, conf=self.attempt.conf)
+        return CommandJobs(self.runner, commands, of.pattern, self.submitting, is_idempotent=of.is_idempotent)
 
     @property
     def _settling_seconds(self) -> float:
@@ -153,10 +157,10 @@ class RemoteTask:
         return trigger
 
     @cached_property
-    def commands(self) -> JobCommands:
+    def commands(self) -> JobQuestions:
         """What asks after jobs. Raises :class:`airflow_chronon.errors.Rejected` for settings that are wrong once filled in."""
-        return self.elsewhere.commands(
-            os.environ, given=self._given, placeholders=self.placeholders, conf=self.attempt.conf
+        return questions(
+            dict(self.elsewhere.settings), conf=self.attempt.conf, given=self._given, placeholders=self.placeholders
         )
 
     @property
@@ -186,6 +190,18 @@ class RemoteTask:
             self._asked_to_end = job_id
             # it goes on in a session of its own should Airflow kill the worker meanwhile
             self.commands.cancel(str(job_id), seconds=HURRY_SECONDS)
+
+
+def questions(
+    runner: Mapping[str, Any], *, conf: str, given: Mapping[str, str], placeholders: Mapping[str, str]
+) -> JobQuestions:
+    """What asks after the jobs of a runner, whose section is given as it is written.
+
+    Raises :class:`airflow_chronon.errors.Rejected` for settings that are wrong once filled in.
+    """
+    if runner.get("kind") == "zipline":
+        return Clusters(filled(runner.get("connection"), os.environ), conf=conf)
+    return JobsElsewhere(runner, "").commands(os.environ, given=given, placeholders=placeholders, conf=conf)
 
 
 class RemoteTrigger(BaseTrigger):
@@ -248,14 +264,9 @@ class RemoteTrigger(BaseTrigger):
         except NotThere:  # the run was deleted
             return False
 
-    def _commands(self) -> JobCommands:
-        elsewhere = JobsElsewhere(self.runner, "")
-        return elsewhere.commands(
-            os.environ,
-            given=self.job["variables"],
-            placeholders=self.job["placeholders"],
-            conf=self.job["conf"],
-        )
+    def _commands(self) -> JobQuestions:
+        of = self.job
+        return questions(self.runner, conf=of["conf"], given=of["variables"], placeholders=of["placeholders"])
 
 
 class JobLeftTrigger(RemoteTrigger):

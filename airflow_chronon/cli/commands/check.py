@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 
 from airflow_chronon.cli.commands.plan import BASE, show_differences
 from airflow_chronon.cli.options import FORMAT, ROOT, Command
 from airflow_chronon.cli.output import FINDINGS, GOOD, columns, show, tell
 from airflow_chronon.cli.target import Target, open_target
+from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.json import verdict_json
+from airflow_chronon.engine.zipline import driver_warnings
 
 _WORDS = {"ok": "ok", "rejected": "REJECTED", "other environment": "not here"}
 
@@ -24,7 +27,8 @@ def check(options: argparse.Namespace) -> int:
         value=lambda: {key: verdict_json(verdict) for key, verdict in target.verdicts.items()},
     )
     target.report_problems()
-    for odd in target.root.warnings():
+    plans = [verdict.plan for verdict in target.verdicts.values() if isinstance(verdict.plan, ConfPlan)]
+    for odd in (*target.root.warnings(), *driver_warnings(plans, os.environ)):
         tell(f"warning: {odd}")
     bad = any(verdict.faults for verdict in target.verdicts.values())
     if options.base is not None:

@@ -110,6 +110,26 @@ def _job_id_pattern(value: Any) -> str:
     return pattern
 
 
+#: Options of ``zipline run`` that say what a run writes, or that make of it several jobs or none.
+_OF_THE_RUN = (
+    "-m",
+    "--mode",
+    "--ds",
+    "--start-ds",
+    "--end-ds",
+    "--parallelism",
+    "--job-id",
+    "--no-cloud-logging",
+    "--sub-help",
+)
+
+
+def _driver_argument(argument: str) -> str:
+    if argument.partition("=")[0] in _OF_THE_RUN:
+        raise refusal(f"{VALUE} is not for the settings to say: the runner gives it for each run", "leave it out")
+    return argument
+
+
 _JOB_ID_REMEDY = (
     "put what the id looks like in one pair of brackets, such as 'submitted with ID: (\\S+)'; others begin with (?:"
 )
@@ -134,6 +154,20 @@ _StateWord = Annotated[
         lambda value: value in ("running", "succeeded", "failed"),
         "is no state of a job",
         "write running, succeeded or failed",
+    ),
+]
+_Program = Annotated[
+    str, judged(is_filled_text, "is not a program", "give a name or a path, such as /opt/chronon/bin/zipline")
+]
+_ConnectionId = Annotated[
+    str, judged(is_filled_text, "is not a connection", "give the id of an Airflow connection, such as aws_default")
+]
+_DriverArguments = Annotated[
+    list[Annotated[str, _arguments_of(), AfterValidator(_driver_argument)]],
+    judged(
+        lambda value: isinstance(value, list | tuple) and all(map(is_text, value)),
+        "is not a list of arguments",
+        'write ["--version", "1.28.0"]',
     ),
 ]
 _Folder = Annotated[str, judged(lambda value: isinstance(value, str), "is not a folder", "give a path")]
@@ -237,6 +271,29 @@ class CommandRunnerSettings(KindSettings):
                 raise refusal("idempotent is about a token that argv gives to no job", remedy)
 
 
+class ZiplineRunnerSettings(KindSettings):
+    """Chronon's own driver, which submits to a cloud; the task follows the job."""
+
+    templates: ClassVar[frozenset[str]] = frozenset({"arguments"})
+
+    kind: Literal["zipline"] = "zipline"
+    program: _Program | None = Field(default=None, description="The driver; by default zipline, on the worker's PATH.")
+    arguments: _DriverArguments | None = Field(
+        default=None, description="Further arguments of zipline run, such as [--version, 1.28.0]."
+    )
+    connection: _ConnectionId | None = Field(
+        default=None,
+        description="The Airflow connection by which its jobs are asked after; by default that of the cloud's provider.",
+    )
+    env: dict[Text, Text] | None = Field(default=None, repr=False)
+    pass_env: list[_Pattern] | None = None
+    cwd: _Folder | None = None
+    grace_seconds: _Seconds | None = None
+    timeout: Duration | None = Field(
+        default=None, description="When a driver that does not return is given up; its job is looked for then."
+    )
+
+
 def _are_operator_arguments(value: dict[str, Any]) -> dict[str, Any]:
     texts = (*PLACEHOLDERS, *OPERATOR_TEXTS)
     problem = template_problem(value, texts=texts, mappings=OPERATOR_MAPPINGS, lists=OPERATOR_LISTS, place="arguments")
@@ -271,8 +328,8 @@ class OperatorRunnerSettings(KindSettings):
 
 OPERATOR: str = OperatorRunnerSettings.model_fields["kind"].default
 
-RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings | OperatorRunnerSettings] = Kinds(
-    "runner", LocalRunnerSettings, CommandRunnerSettings, OperatorRunnerSettings
+RUNNERS: Kinds[LocalRunnerSettings | CommandRunnerSettings | ZiplineRunnerSettings | OperatorRunnerSettings] = Kinds(
+    "runner", LocalRunnerSettings, CommandRunnerSettings, ZiplineRunnerSettings, OperatorRunnerSettings
 )
 
 

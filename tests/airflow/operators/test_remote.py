@@ -7,49 +7,26 @@ import json
 import logging
 import shutil
 import threading
-import time
-from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
-from airflow.sdk.module_loading import import_string
-from airflow.triggers.base import TriggerEvent
 
 from airflow_chronon.airflow.operators import remote as module
 from airflow_chronon.airflow.operators.remote import KEY as RECORD
-from airflow_chronon.airflow.operators.remote import JobLeftTrigger, RemoteTrigger
+from airflow_chronon.airflow.operators.remote import JobLeftTrigger
 from airflow_chronon.airflow.operators.write_order import WriteOrderTrigger
 from airflow_chronon.airflow_api.errors import AirflowUnreachable, NotThere
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
-from airflow_chronon.dags import build_dags
 from tests.support import airflow_jobs
 from tests.support.cluster import ScriptCluster
 from tests.support.conf_roots import ConfRootOnDisk
+from tests.support.remote_tasks import DAG_ID, KEY, ConfRootAt, Task, fire, first_event, until
 from tests.support.schedules import at
-
-KEY = "2026-06-01"
-DAG_ID = "staging_query.orders.daily__1"
-
-
-class State(dict[str, Any]):
-    """Stands for the state that Airflow keeps of an asset."""
-
-    set = dict.__setitem__
-
-
-class TaskState(dict[str, Any]):
-    """Stands for the state that Airflow keeps of a task: JSON, over retries and clears."""
-
-    def set(self, key: str, value: Any, *, retention: Any = None) -> None:
-        self[key] = json.loads(json.dumps(value))
 
 
 @pytest.fixture
@@ -57,98 +34,19 @@ def cluster(tmp_path: Path) -> ScriptCluster:
     return ScriptCluster.in_folder(tmp_path / "cluster")
 
 
-@dataclass(frozen=True)
-class ConfRootAt:
-    """A conf root that is there."""
-
-    path: Path
-
-
 @pytest.fixture
-def root(tmp_path: Path, cluster: ScriptCluster, clock, monkeypatch) -> ConfRootOnDisk:
+def root(tmp_path: Path, cluster: ScriptCluster, clock, quick_waits) -> ConfRootOnDisk:
     clock.instant = at("2026-06-10T00:00:00Z")
     root = ConfRootOnDisk(tmp_path / "chronon")
     runner = json.dumps(cluster.runner())
     root.settings(f"catalog: {{kind: filesystem, root: {tmp_path}/warehouse}}\nrunner: {runner}\n")
     root.staging_query("orders.daily")
-    for each in ("modes._PlanOperator", "job.JobOperator", "remote.RemoteTrigger"):
-        name = f"airflow_chronon.airflow.operators.{each}.log"
-        monkeypatch.setattr(name, logging.getLogger("operators"), raising=False)
-    monkeypatch.setattr("airflow_chronon.airflow.operators.modes.find_airflow", lambda: None)
-    monkeypatch.setattr(module, "find_airflow", lambda: None)
-    monkeypatch.setattr(module, "LEAVING_SECONDS", 0)
-    monkeypatch.setattr(module, "SHORTEST_POLL", 0.01)
     return root
-
-
-class Task:
-    """One task over its tries, as Airflow keeps it."""
-
-    def __init__(
-        self,
-        root: ConfRootOnDisk | ConfRootAt,
-        *,
-        dag_id: str = DAG_ID,
-        task_id: str = "backfill",
-        run: Any = None,
-    ) -> None:
-        self.operator: Any = build_dags(conf_root=root.path)[dag_id].get_task(task_id)
-        self.state, self.grids = TaskState(), defaultdict[Any, State](State)
-        self.run = run or airflow_jobs.context(KEY)
-        started = datetime(2026, 6, 10, tzinfo=UTC) - timedelta(hours=1)
-        self.ti = SimpleNamespace(dag_id=dag_id, task_id=task_id, try_number=1, max_tries=3, start_date=started)
-        self.run["dag_run"].clear_number = 0
-        self.run["params"] |= {"start_ds": None, "end_ds": None}
-
-    def begins(self, event: Any = None, *, failed: str = "") -> None:
-        """Begin, or go on with what a trigger said, or with why it failed."""
-        more = {"ti": self.ti, "task_state_store": self.state, "asset_state_store": self.grids}
-        if failed:
-            self.operator.resume_execution("__fail__", {"error": failed, "traceback": ["x"]}, {**self.run, **more})
-        else:
-            self.operator.execute({**self.run, **more}, event)
-
-    def defers(self, event: Any = None, *, failed: str = "") -> RemoteTrigger:
-        with pytest.raises(TaskDeferred) as deferred:
-            self.begins(event, failed=failed)
-        trigger = deferred.value.trigger
-        assert isinstance(trigger, RemoteTrigger)
-        assert deferred.value.method_name == "execute"
-        path, arguments = trigger.serialize()
-        again = import_string(path)(**json.loads(json.dumps(arguments)))  # as Airflow keeps it
-        assert isinstance(again, RemoteTrigger)
-        return again
-
-    def is_tried_again(self) -> None:
-        self.ti.try_number += 1
-
-    def is_cleared(self) -> None:
-        self.run["dag_run"].clear_number += 1
-        self.ti.max_tries = self.ti.try_number + 3
-        self.ti.try_number += 1
 
 
 @pytest.fixture
 def work(root: ConfRootOnDisk) -> Task:
     return Task(root)
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert holds()
-
-
-async def _first(trigger: RemoteTrigger) -> TriggerEvent:
-    async for event in trigger.run():
-        return event
-    raise AssertionError("it never fired")
-
-
-def fire(trigger: RemoteTrigger) -> Any:
-    """What a trigger says when it fires."""
-    return asyncio.run(asyncio.wait_for(_first(trigger), 60)).payload
 
 
 class TestATask:
@@ -209,7 +107,7 @@ class TestATask:
         )
 
         def stop() -> None:
-            _until(lambda: cluster.is_held)
+            until(lambda: cluster.is_held)
             work.operator.on_kill()
 
         stopper = threading.Thread(target=stop)
@@ -403,7 +301,7 @@ class TestTheTrigger:
         cluster.is_silent(True)
 
         async def play() -> Any:
-            firing = asyncio.create_task(_first(trigger))
+            firing = asyncio.create_task(first_event(trigger))
             while caplog.text.count("Connection refused") < 1:
                 await asyncio.sleep(0.01)
             cluster.becomes("job-1", "SUCCESS")
