@@ -57,7 +57,7 @@ class Killer:
     processes: ComposeProcesses
     job: Path  #: the script that jobs are, by which runners are found
     chance: random.Random
-    done: list[str] = field(default_factory=list)  #: what was killed, for people
+    done: list[str] = field(default_factory=list)  #: when and what was killed, for people; times as in the jobs' tales
 
     def kill(self) -> None:
         """Kill something; where no task works there is no supervisor, and another kind is taken."""
@@ -70,7 +70,7 @@ class Killer:
                     for victim in victims:
                         with contextlib.suppress(psutil.Error):
                             victim.kill()
-                self.done.append(f"{kind.value}, {whose}: {len(victims)}")
+                self.done.append(f"{time.time():.1f} {kind.value}, {whose}: {len(victims)}")
                 return
 
     def _victims(self, kind: Kill) -> tuple[str, list[psutil.Process]]:
