@@ -26,7 +26,7 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "operators": _modules("operators.job", "operators.modes"),
         "sensors": _modules("sensors.deferred"),
-        "triggers": _modules("operators.write_order", "sensors.triggers"),
+        "triggers": _modules("operators.jobs_left", "operators.remote", "operators.write_order", "sensors.triggers"),
         "hooks": _modules("hooks"),
         "config": {
             "chronon": {

@@ -56,8 +56,8 @@ class AirflowRest:
 
     # DAGs
 
-    def dags(self, *, tags: Sequence[str] = ()) -> tuple[DagRecord, ...]:
-        query: Json = {"exclude_stale": False, "order_by": "dag_id"}
+    def dags(self, *, tags: Sequence[str] = (), like: str = "") -> tuple[DagRecord, ...]:
+        query: Json = {"exclude_stale": False, "order_by": "dag_id", "dag_id_pattern": like or None}
         if tags:
             query |= {"tags": tags, "tags_match_mode": "all"}
         return tuple(dag_of(item) for item in self._pages("listing the DAGs", "dags", "dags", query=query))
@@ -124,8 +124,10 @@ class AirflowRest:
         *,
         task_id: str | None = None,
         states: Sequence[str] = (),
+        dags_like: str = "",
     ) -> tuple[TaskRecord, ...]:
-        query = {"task_id": task_id, "state": states, "order_by": "id", "cursor": ""}
+        query: Json = {"task_id": task_id, "state": states, "order_by": "id", "cursor": ""}
+        query |= {"dag_id_pattern": dags_like or None}
         what, at = f"listing the tasks of {dag_id or 'all DAGs'}", {"dag": dag_id or ANY, "run": run_id or ANY}
         return tuple(
             task_of(item) for item in self._pages(what, f"{_RUN}/taskInstances", "task_instances", at=at, query=query)

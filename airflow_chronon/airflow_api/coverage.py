@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from airflow_chronon.airflow_api.errors import NotThere
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import BackfillRecord, RunRecord
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.runs.task_ids import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
-from airflow_chronon.core.runs.write_order import BUSY_STATES, Writer, writers_before
 from airflow_chronon.core.schedules.base import AnySchedule
-from airflow_chronon.core.schedules.modes import Mode
-from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
-_BEGUN = ("running", "restarting", "deferred", "up_for_retry", "success", "failed")
+_BEGUN = ("running", "restarting", "deferred", "up_for_reschedule", "up_for_retry", "success", "failed")
 #: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
 LONGEST_RUN = 366 * DAY
 
@@ -101,59 +97,3 @@ def runs_covering(
     seen = {record.run_id for record in keyed}
     manual = server.runs(dag_id, states=states, run_types=("manual",), run_after=(window.start, None))
     return (*keyed, *(record for record in manual if record.run_id not in seen and record.partition_key is None))
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """A work task that wants to write whole partitions of its DAG's table."""
-
-    dag_id: str
-    task_id: str
-    run_id: str
-    mode: Mode
-    window: TimeWindow
-
-
-def predecessors_of(
-    ticket: Ticket, server: AirflowServer, schedule: PartitionedSchedule, *, now: Instant
-) -> tuple[Writer, ...] | None:
-    """The writers that must finish before this task may write (C28); None when Airflow does not list the task itself yet.
-
-    All starts are those that Airflow keeps, the task's own too: a task's own clock reads later, by as long as it took
-    to tell Airflow, and two tasks could then each see the other as its predecessor. One call when the task is first, and one more
-    for each that began earlier.
-    """
-    begun = [
-        (task.start, task.run_id)
-        for task in server.tasks(ticket.dag_id, task_id=ticket.task_id, states=BUSY_STATES)
-        if task.start is not None
-    ]
-    mine = next((start for start, run_id in begun if run_id == ticket.run_id), None)
-    if mine is None:
-        return None
-    me = Writer(ticket.run_id, mine, ticket.window)
-    others = []
-    for start, run_id in begun:
-        if (start, run_id) >= me.order:
-            continue
-        try:
-            run = schedule.recorded(request_of_record(server.run(ticket.dag_id, run_id)), now=now)
-        except NotThere:  # deleted meanwhile
-            continue
-        of = None if run is None else run.modes.get(ticket.mode)
-        if of is not None:
-            others.append(Writer(run_id, start, of.window))
-    return writers_before(me, others)
-
-
-def other_runs_of(
-    ticket: Ticket, server: AirflowServer, schedule: PartitionedSchedule, *, now: Instant
-) -> tuple[str, ...]:
-    """The ids of the other runs of its DAG, in whatever state, that are for partitions of a ticket."""
-    found = []
-    for record in runs_covering(server, ticket.dag_id, ticket.window, grid=schedule.spec.grid):
-        run = None if record.run_id == ticket.run_id else schedule.recorded(request_of_record(record), now=now)
-        of = None if run is None else run.modes.get(ticket.mode)
-        if of is not None and of.window.start < ticket.window.end and ticket.window.start < of.window.end:
-            found.append(record.run_id)
-    return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,10 +45,10 @@ class FakeAirflow:
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     before: Callable[[str], None] = lambda name: None
 
-    def dags(self, *, tags: Sequence[str] = ()) -> tuple[DagRecord, ...]:
+    def dags(self, *, tags: Sequence[str] = (), like: str = "") -> tuple[DagRecord, ...]:
         self._called("dags", *tags)
         found = (dag for _, dag in sorted(self.dag_records.items()))
-        return tuple(dag for dag in found if dag.tags >= set(tags))
+        return tuple(dag for dag in found if dag.tags >= set(tags) and _is_like(dag.dag_id, like))
 
     def dag(self, dag_id: str) -> DagRecord | None:
         self._called("dag", dag_id)
@@ -109,6 +110,7 @@ class FakeAirflow:
         *,
         task_id: str | None = None,
         states: Sequence[str] = (),
+        dags_like: str = "",
     ) -> tuple[TaskRecord, ...]:
         self._called("tasks", dag_id, run_id)
         return tuple(
@@ -118,6 +120,7 @@ class FakeAirflow:
             and run_id in (None, task.run_id)
             and task_id in (None, task.task_id)
             and (not states or task.state in states)
+            and _is_like(task.dag_id, dags_like)
         )
 
     def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
@@ -260,6 +263,12 @@ class FakeAirflow:
         run = RunRecord(dag_id, name, kind, "queued", key, date, conf=dict(conf), note=note)
         self.run_records.append(run)
         return run
+
+
+def _is_like(dag_id: str, part: str) -> bool:
+    """As SQL's ILIKE with a part of a name: ``_`` is any one character."""
+    pattern = "".join("." if letter == "_" else re.escape(letter) for letter in part)
+    return re.search(pattern, dag_id, re.IGNORECASE) is not None
 
 
 def _is_of_days(run: RunRecord, days: TimeWindow) -> bool:

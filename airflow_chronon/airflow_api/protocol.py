@@ -26,8 +26,8 @@ class AirflowServer(Protocol):
     ``NoRights``) when Airflow says no, and ``AirflowUnreachable`` when it does not answer.
     """
 
-    def dags(self, *, tags: Sequence[str] = ()) -> tuple[DagRecord, ...]:
-        """The DAGs that carry every tag, by id."""
+    def dags(self, *, tags: Sequence[str] = (), like: str = "") -> tuple[DagRecord, ...]:
+        """The DAGs that carry every tag, by id. ``like`` is a part of their ids, where ``_`` stands for any one character."""
 
     def dag(self, dag_id: str) -> DagRecord | None:
         """One DAG, or None when Airflow does not know it."""
@@ -67,8 +67,9 @@ class AirflowServer(Protocol):
         *,
         task_id: str | None = None,
         states: Sequence[str] = (),
+        dags_like: str = "",
     ) -> tuple[TaskRecord, ...]:
-        """Task instances of a run, of a DAG or of all."""
+        """Task instances of a run, of a DAG, or of all whose ids hold ``dags_like``, as in :meth:`dags`."""
 
     def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
         """The tries of a task instance before the present one, oldest first."""

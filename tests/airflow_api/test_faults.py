@@ -79,6 +79,19 @@ def test_runs_and_tasks_that_end_between_two_pages_hide_no_other(
     assert [each.run_id for each in listed] == [f"r{n:03}" for n in range(150)]
 
 
+def test_dags_and_tasks_are_found_by_a_part_of_the_dag_id(stub: StubServer) -> None:  # C28
+    task = {"dag_id": "try--x.t_s", "dag_run_id": "r", "task_id": "backfill", "state": "running"}
+    stub.reply(f"{DAGS}/~/dagRuns/~/taskInstances", page(task, key="task_instances"))
+    stub.reply(DAGS, page(DAG))
+    server = api(stub, token="mine")
+    [found] = server.tasks(task_id="backfill", states=("running",), dags_like="t_s")
+    assert (found.dag_id, found.run_id) == ("try--x.t_s", "r")
+    server.dags(like="t_s")
+    asked = [parse_qs(each[1].partition("?")[2]) for each in stub.seen]
+    assert [each["dag_id_pattern"] for each in asked] == [["t_s"], ["t_s"]]
+    assert (asked[0]["task_id"], asked[0]["state"]) == (["backfill"], ["running"])
+
+
 def test_a_server_that_stumbles_is_asked_again_and_nobody_notices(stub: StubServer) -> None:  # SQLite is locked
     stub.reply(DAGS, (500, "Internal Server Error"), (503, {"detail": "database is locked"}), page(DAG))
     assert len(api(stub).dags()) == 1

@@ -6,13 +6,16 @@ added beside it.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 
+from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.core.calendar.instants import iso
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
 from airflow_chronon.core.records.manifest import plan_of_manifest
@@ -69,11 +72,31 @@ def test_a_gate() -> None:
 
 
 def test_a_wait_for_another_writer() -> None:
-    cls, data = load("write_order_trigger")
+    cls, data = load("write_order_ticket_trigger")
     trigger = cls(**data)
     assert trigger.serialize() == (f"{cls.__module__}.WriteOrderTrigger", data)
     order = import_module(cls.__module__).WriteOrder.from_json(trigger.order)
-    assert (order.ticket.run_id, order.ticket.mode.value) == ("manual__x", "backfill")
+    assert order.task == ("staging_query.t.s.x__1", "manual__x", "backfill")
+    assert (order.ticket.written, order.ticket.attempt, order.ticket.number) == ("ns.t_s_x__1", 2, 0)
+
+
+def test_a_wait_for_another_run_that_knew_no_tickets_ends_and_its_task_asks_again(mocker: MockerFixture) -> None:
+    cls, data = load("write_order_trigger")
+    trigger = cls(**data)
+    assert trigger.serialize() == (f"{cls.__module__}.WriteOrderTrigger", data)
+    mocker.patch(f"{cls.__module__}.LEAVING_SECONDS", 0)
+    mocker.patch(f"{cls.__module__}.find_airflow", return_value=FakeAirflow())
+
+    async def payloads() -> list[object]:
+        return [event.payload async for event in trigger.run()]
+
+    assert asyncio.run(payloads()) == ["first"]
+
+
+def test_a_wait_for_a_job_that_another_task_follows() -> None:
+    cls, data = load("followed_job_trigger")
+    trigger = cls(**data)
+    assert trigger.serialize() == (f"{cls.__module__}.FollowedJobTrigger", data)
 
 
 def test_a_record() -> None:
@@ -97,6 +120,8 @@ NEEDED = {
     "partition_trigger": {"schedule", "dependencies", "table", "catalog"},
     "gate_trigger": {"schedule", "mode"},
     "write_order_trigger": {"order"},
+    "write_order_ticket_trigger": {"order"},
+    "followed_job_trigger": {"task_of"},
     "record": {"dag_id"},
 }
 

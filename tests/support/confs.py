@@ -181,14 +181,18 @@ def judge(*documents: Document, settings: Settings | None = None, branch: str = 
     return resolve(tree, settings, branch=branch)
 
 
-def verdict_on(document: Document, *others: Document, settings: Settings | None = None) -> ConfVerdict:
+def verdict_on(
+    document: Document, *others: Document, settings: Settings | None = None, branch: str = "main"
+) -> ConfVerdict:
     """The verdict on the first conf of a tree."""
-    return judge(document, *others, settings=settings)[f"{type_of(document).value}/{document['metaData']['name']}"]
+    return judge(document, *others, settings=settings, branch=branch)[
+        f"{type_of(document).value}/{document['metaData']['name']}"
+    ]
 
 
-def plan_of(document: Document, *others: Document, settings: Settings | None = None) -> ConfPlan:
+def plan_of(document: Document, *others: Document, settings: Settings | None = None, branch: str = "main") -> ConfPlan:
     """The plan of the first conf of a tree, which must be good."""
-    verdict = verdict_on(document, *others, settings=settings)
+    verdict = verdict_on(document, *others, settings=settings, branch=branch)
     assert isinstance(verdict, ConfPlan), verdict
     return verdict
 

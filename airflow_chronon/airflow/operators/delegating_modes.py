@@ -29,7 +29,7 @@ class DelegatingOperator(Delegates, ChrononOperator):
         inner, given = self._made(context)
         with ends_as_airflow_task():
             check_no_job_is_left(context, self.log.info, conf=job.conf)
-        self._may_begin(context, of)
+        self._may_begin(context, of, event)
         keep_grid()
         return self._works(inner, given, inner.execute, context)
 

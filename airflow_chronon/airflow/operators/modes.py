@@ -6,29 +6,44 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar
+from datetime import timedelta
+from typing import Any, ClassVar, NoReturn
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSkipException,
+)
 
 from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.masking import mask_filled
+from airflow_chronon.airflow.operators.jobs_left import fingerprint, job_to_wait_for, jobs_key
 from airflow_chronon.airflow.operators.remote import RemoteTask, attempt_of, check_no_job_is_left
 from airflow_chronon.airflow.operators.run_request import request_of_context
 from airflow_chronon.airflow.operators.work import WorkMixin, ends_as_airflow_task, given_variables, texts
-from airflow_chronon.airflow.operators.write_order import WriteOrder, WriteOrderTrigger, format_predecessors
+from airflow_chronon.airflow.operators.write_order import (
+    ASIDE_SECONDS,
+    STEP_ASIDE,
+    WriteOrder,
+    WriteOrderTrigger,
+    format_predecessors,
+)
 from airflow_chronon.airflow.operators.zipline import ZiplineTask
-from airflow_chronon.airflow_api.coverage import Ticket, other_runs_of
-from airflow_chronon.airflow_api.errors import AirflowUnreachable
+from airflow_chronon.airflow_api.errors import AirflowRefused, AirflowUnreachable
 from airflow_chronon.airflow_api.login import CONNECTION_ID
+from airflow_chronon.airflow_api.writers import other_runs_of
 from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.core.calendar.instants import to_datetime
 from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.describe.source import json_of, query_of
 from airflow_chronon.core.records.grid_contract import contract_fault, contract_key
+from airflow_chronon.core.runs.write_order import Ticket
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
 from airflow_chronon.core.settings.environment import job_environment
@@ -38,14 +53,13 @@ from airflow_chronon.engine.argv import placeholders_of
 from airflow_chronon.engine.build import JobsElsewhere, build_runner, jobs_elsewhere
 from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.protocol import JobRequest
-from airflow_chronon.engine.remote import KEY
 from airflow_chronon.engine.templates import render_query
 from airflow_chronon.engine.zipline import ZiplineRunner
-from airflow_chronon.errors import ChrononError, Fault, without_passwords
+from airflow_chronon.errors import ChrononError, Fault, JobFailed, without_passwords
 
 UPLOAD_TO_KV = "upload_to_kv"
 NOT_SERIALISED = (
-    f"there is no connection {CONNECTION_ID!r} to Airflow's API: runs of the same partition are not kept apart in time,"
+    f"there is no connection {CONNECTION_ID!r} to Airflow's API: writers of the same partition are not kept apart in time,"
     " and only the runner's atomic publish keeps them from mixing (C28)"
 )
 
@@ -120,16 +134,15 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             # a job elsewhere that is under way is followed to its end first, whatever there is to wait for
             with ends_as_airflow_task():
                 check_no_job_is_left(context, self.log.info, conf=job.conf)
-            self._may_begin(context, of)
+            self._may_begin(context, of, event)
         with ends_as_airflow_task():
             runner = build_runner(settings, os.environ, default_root=catalog.get("root"))
             if elsewhere is not None and isinstance(runner, CommandRunner):
                 remote = self._remote(context, elsewhere, runner, job)
 
                 def before_submitting() -> None:
-                    self._may_begin(context, of)
-                    if of is not None:
-                        self._wait_for_jobs_left(context, of, remote)
+                    self._may_begin(context, of, event, remote=remote)
+                    self._tell_of_jobs(context)
                     keep_grid()
 
                 self.follow(remote, context, before_submitting=before_submitting)
@@ -154,11 +167,14 @@ class ChrononOperator(WorkMixin, _PlanOperator):
                 self.log.info("reads %s", format_wait(wait))
         return of, self._request(context, of), keep_grid
 
-    def _may_begin(self, context: Mapping[str, Any], of: ModeRun | None) -> None:
-        """Raises what ends or defers the task where its work is not to begin, or not yet."""
+    def _may_begin(
+        self, context: Mapping[str, Any], of: ModeRun | None, event: Any, *, remote: RemoteTask | None = None
+    ) -> None:
+        """Raises what ends or defers the task where its work is not to begin, or not yet. Every runner's work passes here."""
         if of is not None:
             self._skip_if_outdated(context, of)
-            self._take_turn(context, of)
+            self._take_turn(context, of, event)
+            self._wait_for_jobs_left(context, of, remote)
 
     @staticmethod
     def _remote(
@@ -179,7 +195,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         plan, table = self._plan, output_table(self._plan.conf, self._mode)
         if table is None:
             return lambda: None
-        kept = context["asset_state_store"][self.inlets[0]]
+        kept = self._kept(context)
         key, spec = contract_key(plan.dag_id), plan.spec
         before = kept.get(key)
         fault = contract_fault(before, spec, table=table)
@@ -187,45 +203,74 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             raise AirflowFailException(str(ChrononError(fault, conf=str(plan.conf.key))))
         return lambda: kept.set(key, spec.contract) if before is None else None
 
-    def _take_turn(self, context: Mapping[str, Any], of: ModeRun) -> None:
+    def _take_turn(self, context: Mapping[str, Any], of: ModeRun, event: Any = None) -> None:
         """One writer per partition: whoever came later waits, deferred, until it is first (C28)."""
-        if self.max_active_tis_per_dag == 1:
-            return  # Airflow itself runs one at a time
-        order = self._write_order(context, of)
         try:
             server = find_airflow()
             if server is None:
                 self.log.warning("%s", NOT_SERIALISED)
                 return
-            predecessors = order.take(server, started=context["ti"].start_date.timestamp())
+            order, started = self._write_order(context, of), context["ti"].start_date.timestamp()
+            store = context["task_state_store"]
+            predecessors = order.take(server, store, started=started, goes_on=event is not None)
         except AirflowUnreachable as error:  # an outage spends no try: the trigger waits for its end
             self.log.warning("whether others write these partitions is not known yet: %s", error)
-            self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")
+            self._defer_in_order(context, of)
         except ChrononError as error:
             raise AirflowException(f"whether others write these partitions is not known: {error}") from None
-        if predecessors:
-            self.log.info("%s", format_predecessors(predecessors))
-            self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")
+        if not predecessors:
+            return
+        self.log.info("%s", format_predecessors(predecessors, dag_id=self._plan.dag_id))
+        if event == STEP_ASIDE:
+            order.give_up(store)
+            later = to_datetime(now()) + timedelta(seconds=ASIDE_SECONDS)
+            raise AirflowRescheduleException(later)  # type: ignore[no-untyped-call]
+        self._defer_in_order(context, of)
+
+    def _defer_in_order(self, context: Mapping[str, Any], of: ModeRun) -> NoReturn:
+        trigger = WriteOrderTrigger(order=self._write_order(context, of).to_json())
+        self.defer(trigger=trigger, method_name="execute")
 
     def _write_order(self, context: Mapping[str, Any], of: ModeRun) -> WriteOrder:
-        ticket = Ticket(self._plan.dag_id, self.task_id, context["run_id"], self._mode, of.window)
-        return WriteOrder(ticket, self._plan.schedule)
+        table = output_table(self._plan.conf, self._mode)
+        own = f"{table or self._plan.conf.table} ({self._job})"  # what is put online
+        written = table if table is not None and self._job == self._mode.value else own
+        ticket = Ticket(written, of.window, context["ti"].try_number, runner=fingerprint(self._runner_settings()))
+        return WriteOrder((self._plan.dag_id, context["run_id"], self.task_id), ticket, self._plan.conf.table)
 
-    def _wait_for_jobs_left(self, context: Mapping[str, Any], of: ModeRun, remote: RemoteTask) -> None:
+    def _wait_for_jobs_left(self, context: Mapping[str, Any], of: ModeRun, remote: RemoteTask | None) -> None:
         """A job elsewhere outlives its run: whoever writes the same partitions waits for its end too (C28)."""
-        order = self._write_order(context, of)
+        kept = self._kept(context)
+        if remote is None and (kept is None or kept.get(jobs_key(self._plan.conf.table)) is None):
+            return
         try:
             server = find_airflow()
             if server is None:
                 return  # _take_turn has said so
-            for run_id in other_runs_of(order.ticket, server, order.schedule, now=now()):
-                data = server.task_state(self._plan.dag_id, run_id, task_id=self.task_id, key=KEY)
-                trigger = None if data is None else remote.job_left_by(run_id, data, self.log.info)
-                if trigger is not None:
-                    self.defer(trigger=trigger, method_name="execute")
+            order, schedule = self._write_order(context, of), self._plan.schedule
+            own_runs = other_runs_of(order.task, of.window, self._mode, server, schedule, now=now())
+            trigger = job_to_wait_for(order, server, own_runs=own_runs, remote=remote, log=self.log.info)
         except AirflowUnreachable as error:
             self.log.warning("whether others have left jobs for these partitions is not known yet: %s", error)
-            self.defer(trigger=WriteOrderTrigger(order=order.to_json()), method_name="execute")
+            self._defer_in_order(context, of)
+        except AirflowRefused as error:
+            raise AirflowException(
+                f"whether others have left jobs for these partitions is not known: {error}"
+            ) from None
+        except JobFailed as error:
+            raise AirflowException(str(error)) from None
+        if trigger is not None:
+            self.defer(trigger=trigger, method_name="execute")
+
+    def _tell_of_jobs(self, context: Mapping[str, Any]) -> None:
+        """Let all who write the table, whatever their runner, look for jobs elsewhere from now on."""
+        kept, key = self._kept(context), jobs_key(self._plan.conf.table)
+        if kept is not None and kept.get(key) is None:
+            kept.set(key, True)
+
+    def _kept(self, context: Mapping[str, Any]) -> Any:
+        """The state of the contracts' asset; None for a task that writes no table."""
+        return context["asset_state_store"][self.inlets[0]] if self.inlets else None
 
     def _runner_settings(self) -> dict[str, Any]:
         """As they are written: they are filled in on the worker, and stand so in no serialised DAG."""

@@ -15,7 +15,17 @@ _LOG = logging.getLogger(__name__)
 
 #: States of a task that its upstream tasks hold back no more.
 _GONE_AHEAD = frozenset(
-    ("scheduled", "queued", "running", "restarting", "deferred", "up_for_retry", "success", "failed")
+    (
+        "scheduled",
+        "queued",
+        "running",
+        "restarting",
+        "deferred",
+        "up_for_reschedule",
+        "up_for_retry",
+        "success",
+        "failed",
+    )
 )
 
 

@@ -25,6 +25,7 @@ from airflow_chronon.core.confs.naming import dag_id, tags
 from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf, faults_of
 from airflow_chronon.core.confs.references import Resolver
 from airflow_chronon.core.confs.rights import own_word_faults
+from airflow_chronon.core.confs.shared_tables import shared_table_faults, shared_table_warnings
 from airflow_chronon.core.confs.sources import modes_with_dependencies
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.confs.writers import WriterIndex, Writers
@@ -224,6 +225,7 @@ def _draft(conf: Conf, tree: ConfTree) -> _Draft:
     runnable = tuple(draft.modes) or (Mode.BACKFILL,)
     draft.dependencies = modes_with_dependencies(resolver, runnable)
     draft.faults += resolver.faults
+    draft.faults += shared_table_faults(conf, tree)
     resolver.warnings += _empty_ranges(draft.dependencies, grid)
     if conf.key.conf_type is not ConfType.JOIN:
         for dependency in draft.dependencies.get(Mode.BACKFILL, ()):
@@ -286,22 +288,13 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         dependencies=dependencies,
         settings=effective,
         producers=tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
-        warnings=(*unread_schedules(conf), *draft.resolver.warnings, *_shared_table(conf, tree)),
+        warnings=(*unread_schedules(conf), *draft.resolver.warnings, *shared_table_warnings(conf, tree)),
     )
 
 
 def _dag_id(conf: Conf, settings: Settings, branch: str) -> str:
     name, version = conf.name_without_version, conf.version
     return dag_id(conf.key, name=name, version=version, branch=branch, default_branch=settings.default_branch)
-
-
-def _shared_table(conf: Conf, tree: ConfTree) -> Iterable[Fault]:
-    others = [str(other.key) for other in tree.producers.writers(conf.table) if other.key != conf.key]
-    if others:
-        problem = f"{' and '.join(others)} writes the table {conf.table} too"
-        yield Fault(
-            "C28", "metaData.name", problem, "rename one of them: two writers of one table overwrite each other"
-        )
 
 
 def _own_settings(conf: Conf, faults: list[Fault]) -> ConfSettings | None:

@@ -111,7 +111,7 @@ def _shared_tables(tree: TreeFacts, state: StateFacts) -> Iterator[Report]:
             shared[other].add(plan.conf.table)
     for other, tables in sorted(shared.items()):
         problem = f"it writes {len(tables)} of the tables of this branch too: {_named(sorted(tables))}"
-        remedy = "give one of the branches an output namespace of its own"
+        remedy = "give one of the branches an output namespace of its own: else they write one after the other"
         yield Report(Severity.WARNING, Fault("C24", "", problem, remedy), f"branch {other}")
 
 

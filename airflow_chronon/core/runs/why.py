@@ -273,13 +273,16 @@ class _Walk:
         name, expected = work.task_id, self._estimate(plan, table, ())
         if work.state == "success":
             return replace(cause, text=f"{name} has ended well, and {LAST_TASK} has not looked yet", expected=expected)
-        if work.state in ("up_for_retry", "up_for_reschedule"):
+        others = self.facts.others_at_work(plan, name, run.run_id)
+        if work.state == "up_for_retry" or (work.state == "up_for_reschedule" and not others):
             text = f"try {work.try_number} of {name} failed, and Airflow tries again"
             log = self.facts.log(plan, run.run_id, work)
             return replace(cause, state=CauseState.RETRYING.value, text=text, log=log, expected=expected)
         if work.state in _ENDED:
             return replace(cause, text=f"{name} is {work.state}")
-        others = self.facts.others_at_work(plan, name, run.run_id)
+        if work.state == "up_for_reschedule":  # it gave its slot away while it waits (C28)
+            text = f"{name} waits without a slot for its turn after {some_of(others)}"
+            return replace(cause, state=CauseState.TURN.value, text=text, expected=expected)
         if work.state == "deferred":
             turn = f"it waits for its turn after {some_of(others)}, or " if others else ""
             text = f"{name} waits without a worker: {turn}for its job to end elsewhere"

@@ -19,6 +19,8 @@ from airflow_chronon.airflow.operators.delegating import JobLink
 from airflow_chronon.airflow.operators.delegating_modes import DelegatingOperator
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
+from airflow_chronon.airflow_api.writers import TICKET_KEY
+from airflow_chronon.core.runs.write_order import Ticket
 from airflow_chronon.dags import ImportErrors, build_dags, raise_import_errors
 from tests.support import airflow_jobs
 from tests.support.conf_roots import ConfRootOnDisk
@@ -258,6 +260,9 @@ class TestTheWriteOrder:
         for run_id, state, start in (("run-1", "running", started), ("other", "running", started - 1)):
             fake.run_records.append(RunRecord(DAG_ID, run_id, "manual", "running", KEY))
             fake.task_records.append(TaskRecord(DAG_ID, run_id, "backfill", state, 1, start))
+        window = plan.schedule.partition(plan.spec.start_of(KEY))
+        ticket = Ticket(plan.conf.table, window, 1, 1, is_first=True)
+        fake.task_states[DAG_ID, "other", "backfill", TICKET_KEY] = ticket.to_json()
         monkeypatch.setattr(modes, "find_airflow", lambda: fake)
         with pytest.raises(TaskDeferred) as deferred:
             lab.task.execute(lab.context)

@@ -8,6 +8,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, TaskDeferred
 
 from airflow_chronon.airflow.operators import remote as module
+from airflow_chronon.airflow.operators.jobs_left import FollowedJobTrigger, fingerprint
 from airflow_chronon.airflow.operators.remote import KEY as RECORD
 from airflow_chronon.airflow.operators.remote import JobLeftTrigger
 from airflow_chronon.airflow.operators.write_order import WriteOrderTrigger
 from airflow_chronon.airflow_api.errors import AirflowUnreachable, NotThere
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import DagRecord, RunRecord, TaskRecord
+from airflow_chronon.airflow_api.writers import TICKET_KEY
+from airflow_chronon.core.calendar.instants import DAY, TimeWindow
+from airflow_chronon.core.runs.write_order import Ticket
 from tests.support import airflow_jobs
 from tests.support.cluster import ScriptCluster
 from tests.support.conf_roots import ConfRootOnDisk
@@ -289,9 +294,96 @@ class TestAnotherRunOfThePartition:
         # it holds no worker, and is the writer all the same
         airflow.run_records[0] = run_of("run-0", "running")
         airflow.task_records[0] = TaskRecord(DAG_ID, "run-0", "backfill", "deferred", 1, 1.0)
+        airflow.task_states[DAG_ID, "run-0", "backfill", TICKET_KEY] = ticket_of(work).to_json()
         with pytest.raises(TaskDeferred) as deferred:
             work.begins()
         assert isinstance(deferred.value.trigger, WriteOrderTrigger) and cluster.submissions == []
+
+
+OTHER_DAG = f"try--{DAG_ID}"
+
+
+def ticket_of(work: Task, *, key: str = KEY, runner: str | None = None) -> Ticket:
+    """The ticket of a task for the same table, by default with the same runner."""
+    own = fingerprint(work.operator._runner_settings())
+    window = TimeWindow(at(f"{key}T00:00:00Z"), at(f"{key}T00:00:00Z") + DAY)
+    return Ticket(work.operator._plan.conf.table, window, 1, 1, True, own if runner is None else runner)
+
+
+class TestAnotherBranchThatWritesTheTable:  # C24
+    @pytest.fixture
+    def airflow(self, monkeypatch) -> FakeAirflow:
+        """An Airflow where the other branch's ``run-0`` has failed."""
+        dags = {DAG_ID: DagRecord(DAG_ID), OTHER_DAG: DagRecord(OTHER_DAG, frozenset({"grid:1d"}))}
+        fake = FakeAirflow(dag_records=dags)
+        fake.run_records.append(replace(run_of("run-0", "failed"), dag_id=OTHER_DAG))
+        fake.task_records.append(TaskRecord(OTHER_DAG, "run-0", "backfill", "failed", 1, 1.0))
+        for module_of in ("modes", "jobs_left"):
+            monkeypatch.setattr(f"airflow_chronon.airflow.operators.{module_of}.find_airflow", lambda: fake)
+        monkeypatch.setattr("airflow_chronon.airflow.operators.jobs_left.LEAVING_SECONDS", 0)
+        return fake
+
+    @pytest.fixture
+    def leave(self, work, airflow, cluster) -> Callable[..., None]:
+        """Let ``run-0`` have left ``job-0``."""
+
+        def leave(*, ticket: Ticket | None = None, state: str = "failed", **of: Any) -> None:
+            cluster.becomes("job-0", "RUNNING")
+            record = {"token": "chronon-0", "number": 0, "clear": 0, "attempt": 1, "job_id": "job-0", **of}
+            airflow.task_states[OTHER_DAG, "run-0", "backfill", RECORD] = record
+            kept = (ticket or ticket_of(work)).to_json()
+            airflow.task_states[OTHER_DAG, "run-0", "backfill", TICKET_KEY] = kept
+            airflow.task_records[0] = replace(airflow.task_records[0], state=state)
+
+        return leave
+
+    def test_waits_for_the_job_that_one_has_left(self, work, leave, cluster):
+        leave()
+        trigger = work.defers()
+        assert (type(trigger), trigger.job["id"], cluster.submissions) == (JobLeftTrigger, "job-0", [])
+        cluster.becomes("job-0", "FAILED")
+        assert work.defers(fire(trigger)).job["id"] == "job-1"
+
+    @pytest.mark.parametrize("of", [{"ended": "failed"}, {"ticket": "another day"}], ids=["has ended", "another day"])
+    def test_goes_on_beside_one_that(self, work, leave, of):
+        leave(**(of if "ended" in of else {"ticket": ticket_of(work, key="2026-06-03")}))
+        assert work.defers().job["id"] == "job-1"
+
+    def test_of_another_runner_is_waited_for_while_its_own_task_follows_it(self, work, leave, airflow, cluster):
+        # as a further try does that has not drawn its number
+        leave(ticket=ticket_of(work, runner="another"), state="up_for_retry")
+        with pytest.raises(TaskDeferred) as deferred:
+            work.begins()
+        trigger = deferred.value.trigger
+        assert isinstance(trigger, FollowedJobTrigger) and cluster.submissions == []
+        assert trigger._goes_on(airflow)
+        airflow.task_states[OTHER_DAG, "run-0", "backfill", RECORD]["ended"] = "succeeded"
+        assert fire(trigger) == "ended"
+        assert work.defers().job["id"] == "job-1"
+
+    def test_of_another_runner_that_nobody_follows_fails_the_try_and_says_what_to_do(self, work, leave, cluster):
+        leave(ticket=ticket_of(work, runner="another"))
+        says = rf"run-0 of {OTHER_DAG} has left the job job-0, .* cannot ask after it .*clear run-0 of {OTHER_DAG}"
+        with pytest.raises(AirflowException, match=says) as failed:
+            work.begins()
+        assert not isinstance(failed.value, AirflowFailException) and cluster.submissions == []
+
+    def test_is_looked_at_by_work_without_a_job_elsewhere_once_the_table_had_one(
+        self, root, work, leave, airflow, tmp_path
+    ):
+        leave(ended="succeeded")
+        work.defers()  # submits job-1, and tells all who write the table
+        plain = {"kind": "command", "argv": ["true"]}
+        root.settings(f"catalog: {{kind: filesystem, root: {tmp_path}/warehouse}}\nrunner: {json.dumps(plain)}\n")
+        other = Task(root, run=airflow_jobs.context(KEY) | {"run_id": "run-2"})
+        airflow.calls.clear()
+        other.begins()
+        assert [name for name, *_ in airflow.calls] == ["tasks", "tasks"]  # no table of its knew of such a job
+        other.grids = work.grids
+        leave(ticket=ticket_of(work, runner="another"))
+        other.state.clear()
+        with pytest.raises(AirflowException, match="has left the job job-0"):
+            other.begins()
 
 
 class TestTheTrigger:

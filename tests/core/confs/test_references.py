@@ -241,10 +241,6 @@ class TestProducedTables:  # C15
             assert [str(key) for key in plan.producers] == ["staging_query/t.s.hourly__1"]
             assert len(labels_waited(plan, "2026-06-01")["ns.t_s_hourly__1"]) == 24
 
-    def test_two_writers_of_one_table_are_warned_about(self) -> None:  # C28
-        plan = plan_of(group_by("t.m.x__1"), join("t.m.x__1"))
-        assert [warning.rule for warning in plan.warnings] == ["C28"]
-
 
 class TestCompilersOfEarly2026:  # C16: what they leave out
     def test_an_offset_without_a_length_is_zero(self) -> None:

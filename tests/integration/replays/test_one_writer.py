@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -57,6 +60,74 @@ def test_a_range_over_a_scheduled_run_in_progress_waits_for_it(lab: Lab) -> None
         ("ends", span.run_id),
     ]
     assert len(lab.told(table)[2]["labels"]) == 3
+
+
+def test_two_branches_on_two_grids_write_a_table_one_after_the_other(lab: Lab) -> None:  # C24, C28
+    name, one_slot = "t.writers.branches__1", json.dumps({"airflow": {"max_active_runs": 1}})
+    table = lab.table(name)
+    hourly = lab.deploy(staging_query(name, schedule="@never", interval="1h", customJson=one_slot))
+    coarse = lab.deploy_on("try", unscheduled(name, "3h"))
+    lab.wait_for(hourly, coarse)
+    start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=12)
+    start -= timedelta(hours=start.hour % 3)
+    keys = [f"{start + timedelta(hours=hours):%Y-%m-%d-%H-%M}" for hours in range(4)]
+    with lab.holding(table):
+        first = lab.airflow.api.trigger(hourly, partition_key=keys[1])
+        wait_until(lambda: lab.told(table), timeout=120, why="the first works")
+        waiting = lab.airflow.api.trigger(coarse, partition_key=keys[0])  # from keys[0] to keys[3]
+        wait_until(lambda: lab.task_state(waiting) == "deferred", timeout=120, why="the other branch waits")
+        free = lab.airflow.api.trigger(coarse, partition_key=keys[3])  # half open: it touches the other two
+        wait_until(lambda: len(lab.told(table)) == 2, timeout=120, why="another partition is free")
+        again = lab.airflow.api.trigger(hourly, partition_key=keys[2])  # its one slot is taken
+        assert [entry["run"] for entry in lab.told(table)] == [first.run_id, free.run_id]
+    assert [lab.ended(run).state for run in (first, waiting, free, again)] == ["success"] * 4
+    assert f"waiting for {first.run_id} of {hourly}" in lab.log_of(waiting)
+    at_work = [entry for entry in lab.told(table) if entry["run"] != free.run_id]
+    assert [entry["what"] for entry in at_work] == ["begins", "ends"] * 3
+    assert at_work[0]["run"] == first.run_id
+
+
+def test_two_branches_that_fire_every_minute_and_replays_never_write_a_partition_twice_at_a_time(
+    lab: Lab,
+) -> None:  # C24, C28
+    name, one_slot = "t.writers.minutes__1", json.dumps({"airflow": {"max_active_runs": 1}})
+    table = lab.table(name)
+    lab.slow(table, 4)
+    each = lab.deploy(staging_query(name, schedule="* * * * *", customJson=one_slot))
+    pairs = lab.deploy_on("try", staging_query(name, schedule="*/2 * * * *"))
+    lab.wait_for(each, pairs)
+    runs = []
+    begun = time.monotonic()
+    while time.monotonic() - begun < 150:
+        now = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=2)
+        even = now - timedelta(minutes=now.minute % 2)
+        runs.append(lab.airflow.api.trigger(each, partition_key=f"{now - timedelta(minutes=1):%Y-%m-%d-%H-%M}"))
+        runs.append(lab.airflow.api.trigger(pairs, partition_key=f"{even - timedelta(minutes=2):%Y-%m-%d-%H-%M}"))
+        span = {"start_ds": f"{even - timedelta(minutes=4):%Y-%m-%d-%H-%M}", "end_ds": f"{even:%Y-%m-%d-%H-%M}"}
+        runs.append(lab.airflow.api.trigger(each, params=span))
+        time.sleep(45)
+    lab.withdraw(staging_query(name))
+    lab.withdraw(staging_query(name), branch="try")
+    assert {lab.ended(run, timeout=600).state for run in runs} == {"success"}
+    told = lab.told(table)
+    assert {entry["branch"] for entry in told} == {"", "try"} and len(told) >= 2 * len(runs)
+    at_work: list[dict[str, Any]] = []
+    for entry in told:
+        if entry["what"] == "begins":
+            both = [other for other in at_work if _minutes(other) & _minutes(entry)]
+            assert not both, f"{entry} while {both} work"
+            at_work.append(entry)
+        else:
+            at_work.remove(next(each for each in at_work if each["pid"] == entry["pid"]))
+    logs = [lab.log_of(run) for run in runs]
+    assert any("which writes the same partitions" in log for log in logs)
+
+
+def _minutes(entry: dict[str, Any]) -> set[datetime]:
+    """The minutes that a job writes: one of the branch has partitions of two."""
+    starts = [datetime.strptime(label, "%Y-%m-%d-%H-%M").replace(tzinfo=UTC) for label in entry["labels"]]
+    length = 2 if entry["branch"] else 1
+    return {start + timedelta(minutes=minute) for start in starts for minute in range(length)}
 
 
 def test_another_grid_under_the_same_version_never_writes_and_deleting_does_not_lift_it(lab: Lab) -> None:  # C22

@@ -27,10 +27,13 @@ labels = [label for label in labels.split(",") if label]
 def tell(what):
     with (lab / "told").open("a") as file:
         line = {"what": what, "run": os.environ["CHRONON_RUN_ID"], "table": table, "labels": labels, "at": time.time()}
+        line |= {"pid": os.getpid(), "branch": os.environ.get("LAB_BRANCH", "")}
         file.write(json.dumps(line) + "\\n")
 tell("begins")
 while (lab / f"hold {table}").exists():
     time.sleep(0.1)
+slow = lab / f"slow {table}"
+time.sleep(float(slow.read_text()) if slow.exists() else 0)
 failing = lab / f"fail {table}"
 if failing.exists() and set(failing.read_text().split()) & set(labels):
     tell("fails")
@@ -58,13 +61,29 @@ class Lab:
         self.airflow.parse_soon()
         return f"staging_query.{document['metaData']['name']}"
 
-    def _path(self, document: Document) -> Path:
-        name = document["metaData"]["name"].removeprefix("t.")
-        return self.airflow.conf_root / "compiled" / "staging_queries" / "t" / name
+    def deploy_on(self, branch: str, document: Document) -> str:
+        """Put a conf into the tree of a branch, a deployment of its own in this Airflow, and return its DAG id."""
+        root = self.airflow.dags / f"chronon_{branch}"
+        path = self._path(document, root=root)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        own = f"kind: command, env: {{LAB_BRANCH: {branch}}},"
+        settings = (self.airflow.conf_root / "chronon.yaml").read_text().replace("kind: command,", own)
+        (root / "chronon.yaml").write_text(f"{settings}branch: {branch}\n")
+        path.write_text(json.dumps(document), encoding="utf-8")
+        (self.airflow.dags / f"chronon_of_{branch}.py").write_text(
+            "from airflow_chronon.dags import build_dags\n\n"
+            f"globals().update(build_dags(near=__file__, conf_root={str(root)!r}))\n"
+        )
+        self.airflow.parse_soon()
+        return f"{branch}--staging_query.{document['metaData']['name']}"
 
-    def withdraw(self, document: Document) -> None:
-        """Take a conf out of the tree."""
-        self._path(document).unlink()
+    def _path(self, document: Document, *, root: Path | None = None) -> Path:
+        name = document["metaData"]["name"].removeprefix("t.")
+        return (root or self.airflow.conf_root) / "compiled" / "staging_queries" / "t" / name
+
+    def withdraw(self, document: Document, *, branch: str = "") -> None:
+        """Take a conf out of the tree, or out of that of a branch."""
+        self._path(document, root=self.airflow.dags / f"chronon_{branch}" if branch else None).unlink()
         self.airflow.parse_soon()
 
     def wait_for(self, *dag_ids: str) -> None:
@@ -84,6 +103,10 @@ class Lab:
             yield
         finally:
             hold.unlink(missing_ok=True)
+
+    def slow(self, table: str, seconds: float) -> None:
+        """From now on each job of a table takes so long."""
+        (self.folder / f"slow {table}").write_text(str(seconds))
 
     def fail(self, table: str, *labels: str) -> None:
         """From now on the jobs of these labels fail."""
