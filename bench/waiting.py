@@ -97,7 +97,7 @@ def parse(dags: Path) -> None:
     from airflow.utils.session import create_session
 
     with create_session() as session:
-        DagBundlesManager().sync_bundles_to_db(session=session)
+        DagBundlesManager().sync_bundles_to_db(session=session)  # type: ignore[no-untyped-call]
     for what in ("first parse", "unchanged parse"):
         begun = time.process_time()
         bag = DagBag(dags, bundle_path=dags, bundle_name="dags-folder")
@@ -118,7 +118,7 @@ def measure(postgres: PostgresServer, *, confs: int, repeat: int) -> None:
 
     from airflow_chronon.airflow.waiting_runs import pass_over_waiting_runs
 
-    job = Job()
+    job = Job()  # type: ignore[no-untyped-call]
     runner = SchedulerJobRunner(job=job)
     with create_session() as session:
         session.add(job)
@@ -148,7 +148,7 @@ def measure(postgres: PostgresServer, *, confs: int, repeat: int) -> None:
         loop()
     print(f"{confs} runs wait, of {sql('SELECT count(*) FROM task_instance') // confs} tasks each")
     bag = runner.scheduler_dag_bag
-    held = bag._dags.maxsize
+    held = bag._dags.maxsize  # type: ignore[attr-defined]
     bag._dags = LRUCache(maxsize=2 * confs)
     best(confs)  # fills it
     show("a loop that looks at all, its cache of DAGs large enough", best(confs))
