@@ -48,7 +48,7 @@ def test_no_message_holds_what_the_environment_does(text: str) -> None:
 def test_an_unknown_kind_names_the_known_and_the_nearest():
     (message,) = refused("\nrunner: {kind: comand}")
     assert message.startswith("line 2, runner.kind: the runner kind 'comand' is not known")
-    assert message.endswith("Did you mean command? Use local or command or operator.")
+    assert message.endswith("Did you mean command? Use local or command or zipline or operator.")
 
 
 def test_a_key_of_another_kind_is_not_known():
