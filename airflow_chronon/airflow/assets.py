@@ -10,6 +10,7 @@ from urllib.parse import SplitResult
 
 from airflow_chronon.core.confs.conf import asset_uri
 from airflow_chronon.core.describe.description import TableFacts
+from airflow_chronon.core.overview.snapshot import SNAPSHOT_ASSET
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET
 
 if TYPE_CHECKING:
@@ -70,6 +71,15 @@ class TableAssets:
             return [self._made[uri]]
         except ValueError:  # a name without a namespace, or one that is no address
             return []
+
+
+@cache
+def snapshot_asset() -> Asset:
+    """The asset whose state keeps what the page of partitions shows."""
+    from airflow.sdk import Asset
+
+    extra: dict[str, JsonValue] = {"internal": "keeps what the page of partitions shows; not a table"}
+    return Asset(name=SNAPSHOT_ASSET, uri=SNAPSHOT_ASSET, group="chronon-internal", extra=extra)
 
 
 @cache

@@ -53,7 +53,7 @@ class Survey:
 
     state: StateFolder
     now: Instant
-    on_seen: Callable[[ConfPlan, Freshness], None]
+    on_seen: Callable[[ConfPlan, StartRanges, Freshness], None]
     on_late: Callable[[ConfPlan, LatePartition], None]
     trouble: Callable[[str], None]
     has_time: Callable[[], bool] = lambda: True
@@ -86,7 +86,7 @@ class Survey:
             self.trouble(f"how fresh {plan.table} is cannot be told: {error}")
             return
         found = judge_freshness(plan.schedule, landed, freshness=freshness, now=self.now)
-        self.on_seen(plan, found)
+        self.on_seen(plan, landed, found)
         record = record.after(found, interval=interval, freshness=freshness, now=self.now)
         yield record
         if freshness is None:

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.partitions.start_ranges import StartRanges
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.runs.freshness import Freshness
 from airflow_chronon.core.settings.model import Settings
@@ -49,7 +50,7 @@ class Lab:
     def survey(self, *plans: ConfPlan, now: int = NOW, most: int | None = None) -> Survey:
         done: list[str] = []
 
-        def seen(plan: ConfPlan, found: Freshness) -> None:
+        def seen(plan: ConfPlan, landed: StartRanges, found: Freshness) -> None:
             done.append(plan.dag_id)
             self.seen[plan.dag_id] = found
 

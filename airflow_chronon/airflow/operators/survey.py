@@ -1,9 +1,11 @@
-"""The reconciler's look at tables: metrics of how fresh they are, and one call for each partition that is late."""
+"""The reconciler's look at tables: metrics of how fresh they are, one call for each partition that is late, and what the page of
+partitions shows of them."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,14 +13,18 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.observability.stats import gauge
 
+from airflow_chronon.airflow.assets import snapshot_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.config import deployment_of
 from airflow_chronon.airflow.masking import mask_filled
 from airflow_chronon.airflow.operators.work import imported_function
 from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.overview.snapshot import ConfSnapshot, snapshot_key, snapshot_of, snapshots_of
+from airflow_chronon.core.partitions.start_ranges import StartRanges
 from airflow_chronon.core.runs.freshness import Freshness
 from airflow_chronon.errors import ChrononError
 from airflow_chronon.reconcile.survey import LatePartition, Survey
+from airflow_chronon.state.folder import StateFolder
 
 SECONDS = 60.0  #: for one survey; the tables that it does not come to are the first of the next
 
@@ -29,7 +35,9 @@ class SurveyOperator(BaseOperator):
     ui_color = "#dfe7f2"
 
     def __init__(self, *, near: str, conf_root: str | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(
+            inlets=[snapshot_asset()], **kwargs
+        )  # what is kept with an asset, is kept while a DAG refers to it
         self._near, self._conf_root = near, conf_root
 
     def execute(self, context: Any) -> None:
@@ -42,11 +50,24 @@ class SurveyOperator(BaseOperator):
         plans = [verdict.plan for verdict in root.judge().values() if isinstance(verdict.plan, ConfPlan)]
         for plan in plans:
             mask_filled(plan.settings.catalog.of_table(plan.table))
-        until = time.monotonic() + SECONDS
+        kept, key = context["asset_state_store"][self.inlets[0]], snapshot_key(found.bundle, root.branch)
+        before = {each.dag_id: each for each in snapshots_of(kept.get(key))}
+        seen = self._survey(plans, state)
+        snapshots = _snapshots(plans, state, before, seen)
+        kept.set(key, json.dumps({each.dag_id: each.to_json() for each in snapshots}))
+
+    def _survey(self, plans: Iterable[ConfPlan], state: StateFolder) -> Mapping[str, tuple[StartRanges, int]]:
+        """What has landed of each table that was looked at, by DAG id, and when it was."""
+        until, at, seen = time.monotonic() + SECONDS, now(), dict[str, tuple[StartRanges, int]]()
+
+        def see(plan: ConfPlan, landed: StartRanges, found: Freshness) -> None:
+            seen[plan.dag_id] = landed, at
+            _tell_metrics(plan, found)
+
         survey = Survey(
             state,
-            now(),
-            on_seen=_tell_metrics,
+            at,
+            on_seen=see,
             on_late=self._tell_late,
             trouble=lambda text: self.log.warning("%s", text),
             has_time=lambda: time.monotonic() < until,
@@ -54,6 +75,7 @@ class SurveyOperator(BaseOperator):
         survey.run(plans)
         if survey.unseen:
             self.log.info("%d tables come first the next time: there is a minute for all", len(survey.unseen))
+        return seen
 
     def _tell_late(self, plan: ConfPlan, late: LatePartition) -> None:
         self.log.warning("%s", late)
@@ -63,6 +85,25 @@ class SurveyOperator(BaseOperator):
                 path, field="task_defaults.on_late_callback"
             )
             callback(asdict(late))
+
+
+def _snapshots(
+    plans: Iterable[ConfPlan],
+    state: StateFolder,
+    before: Mapping[str, ConfSnapshot],
+    seen: Mapping[str, tuple[StartRanges, int]],
+) -> list[ConfSnapshot]:
+    """Every conf with its table as it was last seen, in this survey or an earlier one."""
+    records, found = state.read_records().found, []
+    for plan in plans:
+        record, known = records.get(plan.dag_id), before.get(plan.dag_id)
+        snapshot = snapshot_of(plan, revisions=() if record is None else record.revisions)
+        if plan.dag_id in seen:
+            snapshot = snapshot.seen_at(*seen[plan.dag_id])
+        elif known is not None and known.landed is not None and known.seen is not None and known.table == plan.table:
+            snapshot = snapshot.seen_at(known.landed, known.seen)
+        found.append(snapshot)
+    return found
 
 
 def _tell_metrics(plan: ConfPlan, found: Freshness) -> None:

@@ -53,6 +53,10 @@ class StartRanges:
             if part:
                 yield part
 
+    def newest(self, count: int) -> StartRanges:
+        """The newest so many ranges."""
+        return self if len(self.ranges) <= count else StartRanges(self.interval, self.ranges[-count:])
+
     @cached_property
     def _firsts(self) -> Sequence[Instant]:
         return [each.start for each in self.ranges]

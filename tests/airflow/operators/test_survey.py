@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,32 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 from pytest_mock import MockerFixture
 
+from airflow_chronon.airflow.assets import snapshot_asset
 from airflow_chronon.airflow.dags.reconciler import build_reconciler
 from airflow_chronon.airflow.operators.survey import SurveyOperator
+from airflow_chronon.core.overview.snapshot import ConfSnapshot, snapshots_of
 from airflow_chronon.errors import ChrononError, Fault
 from tests.support.conf_roots import ConfRootOnDisk, dependency, staging_query
 from tests.support.confs import at
 
 CALLS: list[dict[str, Any]] = []
+
+
+class Kept:
+    """The store of an asset's state, in memory."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    def get(self, key: str) -> Any:
+        return self.values.get(key)
+
+    def set(self, key: str, value: Any) -> None:
+        self.values[key] = json.loads(json.dumps(value))
+
+
+KEPT = Kept()
+CONTEXT: dict[str, Any] = {"asset_state_store": {snapshot_asset(): KEPT}}
 
 
 def page_someone(late: dict[str, Any]) -> None:
@@ -36,12 +57,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ConfRootOnDisk:
     day.mkdir(parents=True)
     (day / "_SUCCESS").touch()
     CALLS.clear()
+    KEPT.values.clear()
     return found
 
 
 def survey(root: ConfRootOnDisk, mocker: MockerFixture, when: str) -> None:
     mocker.patch("airflow_chronon.airflow.operators.survey.now", return_value=at(when))
-    SurveyOperator(task_id="survey", near=__file__, conf_root=str(root.path)).execute({})
+    SurveyOperator(task_id="survey", near=__file__, conf_root=str(root.path)).execute(CONTEXT)
 
 
 def test_its_metrics_are_of_each_dag_and_team(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
@@ -80,8 +102,41 @@ def test_where_the_deployment_cannot_be_told_nothing_is_looked_at(root: ConfRoot
     fault = Fault("C24", "branch", "nobody knows the branch", "mend chronon.yaml")
     mocker.patch("airflow_chronon.airflow.operators.survey.deployment_of", side_effect=ChrononError(fault))
     with pytest.raises(AirflowSkipException) as skipped:
-        SurveyOperator(task_id="survey", near=__file__, conf_root=str(root.path)).execute({})
+        SurveyOperator(task_id="survey", near=__file__, conf_root=str(root.path)).execute(CONTEXT)
     assert "No table is looked at" in str(skipped.value)
+
+
+def kept() -> ConfSnapshot:
+    (conf,) = snapshots_of(KEPT.values["dags-folder/main"])
+    return conf
+
+
+def test_what_it_saw_is_kept_for_the_page(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    survey(root, mocker, "2026-06-04 01:00")
+    conf = kept()
+    assert (conf.key, conf.team, conf.table) == ("staging_query/shop.one__1", "shop", "shop.shop_one__1")
+    assert conf.seen == at("2026-06-04 01:00")
+    assert conf.landed is not None and conf.landed.to_json() == [[at("2026-06-01"), 1]]
+
+
+def test_a_table_that_cannot_be_listed_is_shown_as_it_was_last_seen(
+    root: ConfRootOnDisk, mocker: MockerFixture
+) -> None:
+    survey(root, mocker, "2026-06-04 01:00")
+    before = kept()
+    table = root.path.parent / "warehouse" / "shop.shop_one__1"
+    (table / "data.parquet").touch()
+    (table / "ds=2026-06-01").rename(table.parent / "gone")
+    survey(root, mocker, "2026-06-04 02:00")
+    assert replace(kept(), words=before.words) == before
+
+
+def test_what_is_kept_of_a_conf_that_is_gone_goes(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    survey(root, mocker, "2026-06-04 01:00")
+    root.write("staging_query", "shop.two__1", staging_query("shop.two__1", dependencies=[dependency("raw.orders")]))
+    (root.path / "compiled" / "staging_queries" / "shop" / "one__1").unlink()
+    survey(root, mocker, "2026-06-04 02:00")
+    assert kept().key == "staging_query/shop.two__1" and kept().landed is not None
 
 
 def test_it_stands_beside_the_reconcile_and_neither_waits_for_the_other(root: ConfRootOnDisk) -> None:

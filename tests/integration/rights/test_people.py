@@ -113,7 +113,7 @@ def people(lab: Lab) -> Iterator[People]:
     ]
     named = {"olga": "own", "jim": "job", "mona": "own and more", "pat": "Public"}
     named |= {"vic": "Viewer", "ed": "User", "ada": "Admin"}
-    with run_fab_server(lab.airflow, roles=roles, people=named) as fab:
+    with run_fab_server(lab.airflow.server, roles=roles, people=named) as fab:
         clients = {name: AirflowClient(url=fab.url, user=name, password=fab.passwords[name]) for name in named}
         tokens = {name: client.log_in() for name, client in clients.items()}
         of = {name: _person(fab, token) for name, token in tokens.items()}

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-from local_airflow import HOST, free_port
+from local_airflow import HOST, LocalAirflow, free_port
 from sessions import end_sessions, start_session
 
 from tests.support.integration.airflow_client import wait_until
 from tests.support.integration.fab_environment import ensure_fab
-from tests.support.integration.real_airflow import RealAirflow
 
 Right = tuple[str, str]  #: an action and a resource, as FAB names them
 
@@ -48,12 +47,12 @@ class FabServer:
 
 @contextlib.contextmanager
 def run_fab_server(
-    airflow: RealAirflow, *, roles: Mapping[str, Sequence[Right]], people: Mapping[str, str]
+    airflow: LocalAirflow, *, roles: Mapping[str, Sequence[Right]], people: Mapping[str, str]
 ) -> Iterator[FabServer]:
     """Serve the same database; ``people`` are the names of their roles by name, of ``roles`` or of FAB's own."""
-    python, port, home = str(ensure_fab()), free_port(), airflow.server.home
+    python, port, home = str(ensure_fab()), free_port(), airflow.home
     url, passwords = f"http://{HOST}:{port}", {name: secrets.token_urlsafe(9) for name in people}
-    environment = airflow.server.environment | {
+    environment = airflow.environment | {
         "AIRFLOW__API__BASE_URL": url,
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__CORE__AUTH_MANAGER": "airflow.providers.fab.auth_manager.fab_auth_manager.FabAuthManager",
