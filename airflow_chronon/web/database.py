@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -59,8 +60,6 @@ def read_snapshots(session: Session, *, allowed: Collection[str] | None) -> list
 @lru_cache(maxsize=8)
 def _parsed(text: str) -> tuple[ConfSnapshot, ...]:
     """Unchanged text is parsed once."""
-    import json
-
     return tuple(snapshots_of(json.loads(text)))
 
 

@@ -136,6 +136,12 @@ def test_every_page_is_in_the_index_once() -> None:
     assert sorted(listed) == sorted([page.name for page in DOCS.glob("*.md") if page != INDEX])
 
 
+def test_a_rule_is_told_once() -> None:
+    numbers = re.findall(r"^\| ([CHS]\d+) \|", (DOCS / "rules.md").read_text(), re.M)
+    assert numbers
+    assert [number for number in sorted(set(numbers)) if numbers.count(number) > 1] == []
+
+
 def test_the_readme_leads_to_the_index() -> None:
     assert "docs/README.md" in (ROOT / "README.md").read_text().partition("## Further reading")[2]
 
