@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, iso
@@ -84,6 +84,9 @@ class Survey:
             landed = StartRanges.of_labels(listing.labels(plan.spec.column), plan.spec)
         except ChrononError as error:
             self.trouble(f"how fresh {plan.table} is cannot be told: {error}")
+            yield replace(
+                record, seen=self.now
+            )  # or one that hangs would be the first of every survey, and the only one
             return
         found = judge_freshness(plan.schedule, landed, freshness=freshness, now=self.now)
         self.on_seen(plan, landed, found)

@@ -49,6 +49,7 @@ class Lab:
 
     def survey(self, *plans: ConfPlan, now: int = NOW, most: int | None = None) -> Survey:
         done: list[str] = []
+        failed_before = len(self.trouble)
 
         def seen(plan: ConfPlan, landed: StartRanges, found: Freshness) -> None:
             done.append(plan.dag_id)
@@ -60,7 +61,7 @@ class Lab:
             on_seen=seen,
             on_late=lambda plan, late: self.on_late(plan, late),
             trouble=self.trouble.append,
-            has_time=lambda: most is None or len(done) < most,
+            has_time=lambda: most is None or len(done) + len(self.trouble) - failed_before < most,
         )
         survey.run(plans)
         return survey
@@ -122,6 +123,18 @@ def test_a_table_that_its_catalog_does_not_tell_of_costs_no_other(lab: Lab) -> N
     lab.survey(plan, other)
     assert [*lab.seen] == [other.dag_id]
     assert len(lab.trouble) == 1 and plan.table in lab.trouble[0]
+
+
+def test_a_table_that_takes_all_the_time_and_tells_nothing_is_not_the_first_again(lab: Lab) -> None:
+    plan, other = lab.plan("t.a__1"), lab.plan("t.b__1")
+    lab.land(other, "2026-06-10 03:00")
+    folder = lab.folder / "warehouse" / plan.table
+    folder.mkdir(parents=True)
+    (folder / "data.parquet").touch()
+    for minute in range(2):
+        lab.survey(plan, other, now=NOW + minute * 60, most=1)
+    assert len(lab.trouble) == 1 and plan.table in lab.trouble[0]
+    assert [*lab.seen] == [other.dag_id]
 
 
 def test_with_too_little_time_for_all_the_longest_unseen_come_first_and_those_with_freshness_before_all(
