@@ -48,6 +48,7 @@ bench: venv
 	$(BIN)/python bench/timetable.py
 	PYTHONPATH=.:examples $(BIN)/python bench/commands.py
 	PYTHONPATH=.:examples $(BIN)/python bench/drain.py
+	PYTHONPATH=.:examples $(BIN)/python bench/operators.py
 	PYTHONPATH=.:examples $(BIN)/python bench/waiting.py
 
 # The sample repo's compiled output, by the real compiler, in a venv of its own: its pins clash with Airflow's.

@@ -70,7 +70,7 @@ class DeferringOperator(WritingOperator):
         timeout = timedelta(hours=1)
         self.defer(trigger=FileTrigger(path=self.awaits), method_name="goes_on", kwargs=kwargs, timeout=timeout)
 
-    def goes_on(self, context: Any, job: str, event: Any) -> Any:
+    def goes_on(self, context: Any, event: Any, job: str = "job-1") -> Any:
         self.submitted = job
         self.tell("went on", job=job, event=event)
         return WritingOperator.execute(self, context)
