@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +93,8 @@ def _fetched(bundle: dict[str, Any]) -> Path:
 
     name, remedy = str(bundle.get("name")), "run it where the dag-processor runs, or name a conf root with --root"
     try:
-        place = DagBundlesManager().get_bundle(name).path  # type: ignore[no-untyped-call]
+        with contextlib.redirect_stdout(sys.stderr):  # Airflow logs to stdout, where a command's JSON may be expected
+            place = DagBundlesManager().get_bundle(name).path  # type: ignore[no-untyped-call]
     except Exception as error:  # of any provider's bundle
         problem = f"the DAG bundle {name} cannot be opened: {shown_address(str(error))}"
         raise ChrononError(Fault("input", "--bundle", problem, remedy)) from error

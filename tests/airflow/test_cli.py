@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +22,7 @@ from airflow_chronon.airflow.cli import _find_connection, get_chronon_commands
 from airflow_chronon.airflow.hooks import find_connection
 from airflow_chronon.airflow_api.login import EDITORS, Login
 from airflow_chronon.cli.main import COMMANDS
+from tests.support.checkout import ROOT
 from tests.support.conf_roots import ConfRootOnDisk
 from tests.support.confs import staging_query
 from tests.support.stub_server import StubServer, stub_server
@@ -152,6 +156,13 @@ class TestBundles:
         said = capsys.readouterr()
         assert "branch try in the DAG bundle features" in said.err
         assert "try--staging_query.shop.one__1" in said.out
+
+    def test_its_json_is_json_alone(self, checkout: ConfRootOnDisk, airflow: StubServer) -> None:
+        program = "import sys; from airflow.__main__ import main; sys.argv = ['airflow', 'chronon', *sys.argv[1:]]; main()"
+        with connections(airflow.url, chronon_airflow="admin", features_git="git"):
+            command = [sys.executable, "-c", program, "plan", "--format", "json"]
+            said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, env=dict(os.environ))
+        assert any(each.get("dag_id") == "try--staging_query.shop.one__1" for each in json.loads(said.stdout))
 
     def test_every_command_reads_it(
         self, checkout: ConfRootOnDisk, airflow: StubServer, capsys: pytest.CaptureFixture[str]
