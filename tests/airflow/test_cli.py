@@ -158,7 +158,9 @@ class TestBundles:
         assert "try--staging_query.shop.one__1" in said.out
 
     def test_its_json_is_json_alone(self, checkout: ConfRootOnDisk, airflow: StubServer) -> None:
-        program = "import sys; from airflow.__main__ import main; sys.argv = ['airflow', 'chronon', *sys.argv[1:]]; main()"
+        program = (
+            "import sys; from airflow.__main__ import main; sys.argv = ['airflow', 'chronon', *sys.argv[1:]]; main()"
+        )
         with connections(airflow.url, chronon_airflow="admin", features_git="git"):
             command = [sys.executable, "-c", program, "plan", "--format", "json"]
             said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True, env=dict(os.environ))

@@ -134,7 +134,11 @@ class TestGoodSettings:
         written = kept.stat()
         raise_import_errors(conf_root=root.path)
         again = kept.stat()  # a reading may change when it was last read
-        assert (again.st_ino, again.st_mtime_ns, again.st_mode) == (written.st_ino, written.st_mtime_ns, written.st_mode)
+        assert (again.st_ino, again.st_mtime_ns, again.st_mode) == (
+            written.st_ino,
+            written.st_mtime_ns,
+            written.st_mode,
+        )
 
     def test_of_a_tree_that_cannot_be_read_as_a_whole_are_not_kept(self, root: ConfRootOnDisk) -> None:
         root.settings("branch: trial\nbase_root: ../nowhere\n")
