@@ -3,16 +3,22 @@
 The supervisor is the process above the one that works: it tells Airflow how the task does. Where it is killed (a scheduler
 that goes with its workers, the kernel out of memory), Airflow starts the task anew within seconds, while the process that
 works knows nothing of it: there would be a second writer of the same partitions beside the first (C28).
+
+With LocalExecutor the supervisor is a child of the scheduler and lives on when that alone is killed. Another scheduler takes its tasks
+for lost, while it has not heard of it: work ends with that scheduler, too.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+import psutil
 
 POLL_SECONDS = 0.5
 #: How long stopped work may take to end by itself: longer than a command has from SIGTERM to SIGKILL by default.
@@ -28,7 +34,8 @@ def ends_with_supervisor(stop: Callable[[], None]) -> Iterator[None]:
         yield
         return
     done = threading.Event()
-    watch = threading.Thread(target=_watch, args=(connection, stop, done), name="supervisor watch", daemon=True)
+    is_gone = _either(lambda: _is_closed(connection), _scheduler_is_gone())
+    watch = threading.Thread(target=_watch, args=(is_gone, stop, done), name="supervisor watch", daemon=True)
     watch.start()
     try:
         yield
@@ -36,9 +43,9 @@ def ends_with_supervisor(stop: Callable[[], None]) -> Iterator[None]:
         done.set()
 
 
-def _watch(connection: socket.socket, stop: Callable[[], None], done: threading.Event) -> None:
+def _watch(is_gone: Callable[[], bool], stop: Callable[[], None], done: threading.Event) -> None:
     while not done.wait(POLL_SECONDS):
-        if _is_closed(connection):
+        if is_gone():
             stop()
             if not done.wait(STOPPING_SECONDS):
                 os._exit(1)  # nobody is left to be told, and what Airflow started anew must not wait for this
@@ -52,6 +59,38 @@ def _connection() -> socket.socket | None:
     comms: Any = getattr(task_runner, "SUPERVISOR_COMMS", None)
     found = getattr(comms, "socket", None)
     return found if isinstance(found, socket.socket) else None
+
+
+def _either(*questions: Callable[[], bool]) -> Callable[[], bool]:
+    return lambda: any(ask() for ask in questions)
+
+
+def _scheduler_is_gone() -> Callable[[], bool]:
+    """What tells whether the process that started this task's supervisor by multiprocessing is gone, as LocalExecutor's scheduler
+    may be before the work begins: its children take on from their queue what it has put there. Of others nobody knows, and the
+    answer is no."""
+    parent = multiprocessing.parent_process()
+    if parent is None or parent.pid is None:
+        return lambda: False
+    try:
+        scheduler = psutil.Process(parent.pid)
+        began = psutil.Process().create_time()
+        if scheduler.create_time() > began:  # another that has got its number
+            return lambda: True
+    except psutil.NoSuchProcess:
+        return lambda: True
+    except psutil.Error:
+        return lambda: False
+    return lambda: not _is_alive(scheduler)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
 
 
 def _is_closed(connection: socket.socket) -> bool:

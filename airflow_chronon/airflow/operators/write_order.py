@@ -23,7 +23,6 @@ from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.writers import TICKET_KEY, Rivals, ticket_of
 from airflow_chronon.core.runs.write_order import (
     DRAWING,
-    SETTLING_SECONDS,
     TaskKey,
     Ticket,
     Writer,
@@ -35,8 +34,9 @@ from airflow_chronon.core.runs.write_order import (
 from airflow_chronon.errors import ChrononError
 
 POLL_SECONDS = 5  #: seconds between two polls while a task waits
-#: Seconds from a deferral to the first poll. A worker may need ``[workers] min_heartbeat_interval`` (5) to report that it
-#: has deferred; Airflow fails a task that runs again when that report comes (apache/airflow issues 71580 and 72716).
+#: Seconds from a deferral to the first poll, and from the start of a further try to its work. A worker may need ``[workers]
+#: min_heartbeat_interval`` (5) to report that it has deferred; Airflow fails a task that runs again when that report comes
+#: (apache/airflow issues 71580 and 72716). One that was taken for lost may need as long to hear of it.
 LEAVING_SECONDS = conf.getint("workers", "min_heartbeat_interval", fallback=5) + 3
 LOOKS_AT_DRAWING = (
     10  #: a second apart, at others that are just drawing their numbers, before it waits without a worker
@@ -59,8 +59,8 @@ class WriteOrder:
         ``started`` is when the task began, in seconds since the epoch; ``goes_on`` says that it was deferred since. Raises
         ``ChrononError`` when Airflow does not answer.
         """
-        left = started + SETTLING_SECONDS - moment()
-        if self.ticket.attempt > 1 and 0 < left <= SETTLING_SECONDS:  # what a lost worker has left ends meanwhile
+        left = started + LEAVING_SECONDS - moment()
+        if self.ticket.attempt > 1 and 0 < left <= LEAVING_SECONDS:  # what a lost worker has left ends meanwhile
             time.sleep(left)
         rivals = Rivals(server, self.task, self.ticket, self.table)
         me = Writer(self.task, self._drawn(rivals, store, goes_on=goes_on))

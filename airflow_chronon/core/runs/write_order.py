@@ -20,8 +20,6 @@ from airflow_chronon.core.calendar.instants import TimeWindow
 #: States in which a work task that has begun may be writing.
 BUSY_STATES = ("running", "deferred", "scheduled", "queued", "restarting", "up_for_reschedule")
 _WITHOUT_A_SLOT = ("scheduled", "up_for_reschedule")  #: among these; a job elsewhere may be at work all the same
-#: Seconds after its start that a further try of a task waits: the command of a worker that was lost ends meanwhile.
-SETTLING_SECONDS = 2.0
 DRAWING = 0  #: the number of a ticket whose task is just looking for the highest
 
 TaskKey: TypeAlias = tuple[str, str, str]  #: DAG, run and task

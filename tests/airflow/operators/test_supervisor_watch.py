@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -104,3 +106,54 @@ def test_work_that_does_not_stop_is_cut_off(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 1 and said.endswith("asked to stop\n")
+
+
+#: A scheduler whose child is the supervisor of a task, as LocalExecutor has it; the task works in a child of that one.
+SCHEDULER = """
+import multiprocessing, os, socket, sys, time
+from types import SimpleNamespace
+from airflow.sdk.execution_time import task_runner
+from airflow_chronon.airflow.operators.supervisor_watch import ends_with_supervisor
+
+is_orphan, told = sys.argv[1] == "orphan", int(sys.argv[2])
+
+def worker(scheduler):
+    while is_orphan and os.getppid() == scheduler:
+        time.sleep(0.01)
+    ours, theirs = socket.socketpair()
+    if os.fork():
+        os.close(told)
+        time.sleep(1000)
+    task_runner.SUPERVISOR_COMMS = SimpleNamespace(socket=theirs)
+    os.write(told, f"{os.getpid()} {os.getppid()}\\n".encode())
+    with ends_with_supervisor(lambda: os._exit(0)):
+        time.sleep(1000)
+
+multiprocessing.get_context("fork").Process(target=worker, args=(os.getpid(),)).start()
+os.close(told)
+if not is_orphan:
+    time.sleep(1000)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("when", ["orphan", "at work"])
+def test_work_ends_with_the_scheduler_of_a_local_executor(when: str, tmp_path: Path) -> None:
+    """Its worker lives on, and takes tasks from its queue (C28)."""
+    reads, told = os.pipe()
+    scheduler = subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER, when, str(told)],
+        pass_fds=[told],
+        env={**os.environ, "AIRFLOW_HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
+    )
+    os.close(told)
+    with os.fdopen(reads) as said:
+        runner, supervisor = map(int, said.readline().split())
+        try:
+            scheduler.kill()
+            assert said.readline() == ""  # closed by the runner's end: the supervisor has closed nothing
+        finally:
+            scheduler.wait()
+            for pid in (runner, supervisor):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
