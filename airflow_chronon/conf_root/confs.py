@@ -13,14 +13,24 @@ from airflow_chronon.conf_root.settings import cannot_read, read_bytes
 from airflow_chronon.conf_root.teams import TeamReader
 from airflow_chronon.core.bounds import MAX_CONF_BYTES
 from airflow_chronon.core.confs.conf import Conf, ConfKey
-from airflow_chronon.core.confs.documents import ConfType, read_document, table_count
+from airflow_chronon.core.confs.documents import (
+    ConfType,
+    DependencySpec,
+    Dialect,
+    read_document,
+    refuse_unstorable,
+    table_count,
+)
 from airflow_chronon.core.confs.naming import refuse_name, refuse_namespace
+from airflow_chronon.core.confs.older import translated
 from airflow_chronon.core.confs.plan import RejectedConf
 from airflow_chronon.core.confs.rights import namespace_faults, place_faults
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault, Rejected
 
 OLDER_TREE = "production"  #: what the older dialect calls its compiled tree
+
+_OF_A_REPOSITORY = ("teams.py", "teams.json")  #: in the top folder of the sources of either dialect
 
 _FOLDERS = {
     "group_bys": ConfType.GROUP_BY,
@@ -35,62 +45,69 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
 
     A folder that cannot be listed becomes one of ``problems``.
     """
-    tree = _compiled_tree(root, settings.environment)
-    if tree is None:
-        return [], []
-    if not tree.is_dir():
-        problems.append(no_folder(tree))
-        return [], []
     confs: list[Conf] = []
     unreadable: list[RejectedConf] = []
-    for folder, conf_type in _FOLDERS.items():
-        reader = _reader(conf_type, settings)
-        for team in files_by_team(root, tree / folder, problems, home=tree):
-            read, bad = reader.read_team(team)
-            confs += read
-            unreadable += bad
-    if tree.name == OLDER_TREE and not any("executionInfo" in conf.raw["metaData"] for conf in confs):
-        problems.append(older_dialect(tree, root))
-        return [], []
+    for tree in _compiled_trees(root, settings.environment):
+        if not tree.is_dir():
+            problems.append(no_folder(tree))
+            continue
+        for folder, conf_type in _FOLDERS.items():
+            reader = _reader(conf_type, settings, is_older=tree.name == OLDER_TREE)
+            for team in files_by_team(root, tree / folder, problems, home=tree):
+                read, bad = reader.read_team(team)
+                confs += read
+                unreadable += bad
     single, doubled = _without_doubles(confs)
     return single, [*unreadable, *doubled]
 
 
-def _reader(conf_type: ConfType, settings: Settings) -> TeamReader[Conf]:
+def _reader(conf_type: ConfType, settings: Settings, *, is_older: bool) -> TeamReader[Conf]:
     return TeamReader(
         conf_type.value,
         limit=MAX_CONF_BYTES,
-        read=lambda found: _read_conf(found, conf_type, settings),
+        read=lambda found: _read_conf(found, conf_type, settings, is_older=is_older),
         key_of=lambda found: f"{conf_type.value}/{'.'.join(found.place)}",  # the name that the compiler gave it
         tables=lambda conf: table_count(conf.document),
     )
 
 
-def older_dialect(tree: Path, root: Path) -> Fault:
-    """Confs of the older dialect, which would look like unscheduled ones: nothing of them is taken for what it is not."""
-    problem = f"{tree} holds confs of the older dialect, which is not read yet"
-    remedy = "compile them with zipline compile" if tree == root else "until then, schedule them where they are now"
-    return Fault("input", "", problem, remedy)
+def _compiled_trees(root: Path, environment: Environment) -> list[Path]:
+    """The compiled trees below a conf root, one of each dialect at most, or the root itself when it is one; perhaps names that
+    lead nowhere now (D1).
 
-
-def _compiled_tree(root: Path, environment: Environment) -> Path | None:
-    """The compiled tree below a conf root, or the root itself when it is one; perhaps a name that leads nowhere now."""
-    if any(os.path.lexists(root / folder) for folder in _FOLDERS):
-        return root
+    The folders of a repository with Python sources are called like those of a compiled tree.
+    """
     names = ["compiled"] if environment is Environment.PROD else [f"compiled_{environment.name.lower()}", "compiled"]
-    return next((root / name for name in names if os.path.lexists(root / name)), None)
+    compiled = next((root / name for name in names if os.path.lexists(root / name)), None)
+    older = root / OLDER_TREE
+    found = [tree for tree in (compiled, older) if tree is not None and os.path.lexists(tree)]
+    is_repository = any(os.path.lexists(root / name) for name in _OF_A_REPOSITORY)
+    if found or is_repository or not any(os.path.lexists(root / folder) for folder in _FOLDERS):
+        return found
+    return [root]
 
 
-def _read_conf(found: FoundFile, conf_type: ConfType, settings: Settings) -> Conf:
+def _read_conf(found: FoundFile, conf_type: ConfType, settings: Settings, *, is_older: bool) -> Conf:
     raw, place = _read_json(found.path), found.place
     refuse_name(raw)
+    dialect, specs = Dialect.CURRENT, tuple[DependencySpec, ...]()
+    if is_older and not _says_how_it_runs(raw):
+        refuse_unstorable(raw)
+        dialect = Dialect.OLDER
+        raw, specs = translated(conf_type, raw)
     document = read_document(conf_type, raw)
     meta = document.meta_data
     refuse_namespace(meta.output_namespace)
     faults = [*place_faults(meta, place), *namespace_faults(meta.output_namespace, team=place[0], teams=settings.teams)]
     if faults:
         raise Rejected(faults)
-    return Conf(ConfKey(conf_type, meta.name), document, raw, found.file)
+    return Conf(ConfKey(conf_type, meta.name), document, raw, found.file, dialect, specs)
+
+
+def _says_how_it_runs(raw: Any) -> bool:
+    """Whether a conf of ``production/`` is of the newer dialect all the same: some compilers have written it there."""
+    meta = raw.get("metaData") if isinstance(raw, dict) else None
+    return isinstance(meta, dict) and "executionInfo" in meta
 
 
 def _read_json(path: Path) -> Any:

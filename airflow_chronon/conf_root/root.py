@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from airflow_chronon.conf_root.confs import OLDER_TREE, older_dialect, read_confs
+from airflow_chronon.conf_root.confs import read_confs
 from airflow_chronon.conf_root.jobs import read_jobs
 from airflow_chronon.conf_root.settings import (
     branch_settings,
@@ -104,9 +104,7 @@ class ConfRoot:
 
     def warnings(self) -> tuple[Fault, ...]:
         """What is odd about the root and keeps nothing from being deployed."""
-        older = self.path / OLDER_TREE
-        beside = (older_dialect(older, self.path),) if self.confs and older.is_dir() else ()
-        return (*beside, *self.idle_overrides())
+        return self.idle_overrides()
 
     def idle_overrides(self) -> tuple[Fault, ...]:
         """The overrides that are for nothing; none while there are files that nobody can read: they may be for those."""
@@ -282,10 +280,9 @@ def _with_backends(key: str, verdict: Verdict, environ: Mapping[str, str]) -> Ve
 
 
 def _nothing_found(root: Path) -> Fault:
-    older = " (production/, of the older dialect, is not read yet)" if (root / OLDER_TREE).is_dir() else ""
     return Fault(
         "input",
         "",
-        f"the conf root {root} holds no compiled confs and no jobs{older}",
-        "put the output of zipline compile into compiled/, or job files into jobs/<team>/",
+        f"the conf root {root} holds no compiled confs and no jobs",
+        "put the output of zipline compile into compiled/, that of the older dialect into production/, or job files into jobs/<team>/",
     )

@@ -2,7 +2,8 @@
 
 The driver's was checked against the `run` command of zipline-ai 1.28: the conf is positional there (`--conf` would be taken for the
 conf itself), `--start-ds` belongs to backfills only, uploads take the one partition as `--ds`, and a metadata upload
-takes none.
+takes none. A conf of the older dialect goes to the driver of that, ``run.py``, as chronon-ai 0.0.115 has it: it takes options only,
+reads ``teams.json`` of the repository, and loads no key-value store (D6).
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from string import Formatter
 
+from airflow_chronon.core.confs.documents import Dialect
 from airflow_chronon.core.confs.execution import left_out_of
 from airflow_chronon.core.settings.runners import JOB_TOKEN, placeholder_fault
 from airflow_chronon.core.settings.values import VALUE
@@ -20,6 +23,11 @@ from airflow_chronon.errors import Fault, JobRefused, Rejected
 
 _PAPERMILL = "papermill"
 _DRIVER = ("zipline", "run", "{conf_path}", "--mode", "{mode}")
+_OLDER_DRIVER = (
+    *("run.py", "--mode", "{mode}", "--conf", "{conf_path}"),
+    *("--repo", "{repo}", "--env", "production"),  # without an environment it takes that of development
+)
+_OLDER_MODES = ("backfill", "upload", "metadata_upload")
 
 #: What a conf may say, though their like decides what is loaded: the driver's submitters read them.
 _OF_SUBMITTERS = ("SPARK_CLUSTER_NAME", "SPARK_VERSION")
@@ -46,24 +54,43 @@ def check_template(template: Sequence[str], *, field: str) -> None:
 
 
 def build_argv(job: JobRequest, *, template: Sequence[str] | None) -> list[str]:
-    """The argument list of a job: the driver's when ``template`` is None.
+    """The argument list of a job: that of the driver of its dialect when ``template`` is None.
 
     Without a window, arguments that hold one of its placeholders are left out, together with the bare option before
     them (H7). Raises :class:`JobRefused` for a mode that the driver does not know.
     """
     values = placeholders_of(job)
-    return filled_argv(driver_template(job) if template is None else template, values)
+    if template is not None:
+        return filled_argv(template, values)
+    return filled_argv(_default_template(job), {**values, "repo": _repository_of(values["conf_path"])})
 
 
 def driver_template(job: JobRequest) -> tuple[str, ...]:
-    """The command line of Chronon's driver for the mode of a job, which is one that it knows."""
+    """The command line of the driver of the newer dialect for the mode of a job, which is one that it knows."""
     return (*_DRIVER, *_MODES[job.mode][1])
 
 
 def driver_options(job: JobRequest) -> list[str]:
-    """What follows the conf in a call of Chronon's driver. Raises like :func:`build_argv`."""
+    """What follows the conf in a call of that driver. Raises like :func:`build_argv`."""
     values = placeholders_of(job)
     return filled_argv((*_DRIVER[3:], *_MODES[job.mode][1]), values)
+
+
+def _default_template(job: JobRequest) -> tuple[str, ...]:
+    """The driver of the conf's own dialect, where the settings name no command."""
+    if job.dialect is Dialect.CURRENT:
+        return driver_template(job)
+    if job.mode not in _OLDER_MODES:
+        problem = "run.py, the driver of the older dialect, loads no key-value store"
+        remedy = "name the command that does it with argv of the runner, which gets {mode}, {table} and {partition}"
+        raise JobRefused(Fault("runner", "mode", problem, remedy), conf=job.conf)
+    return (*_OLDER_DRIVER, *_MODES[job.mode][1])
+
+
+def _repository_of(path: str) -> str:
+    """The folder that holds ``production/`` and ``teams.json``."""
+    found = next((parent.parent for parent in Path(path).parents if parent.name == "production"), Path(path).parent)
+    return str(found)
 
 
 def kept_from_driver(job: JobRequest, *, environment: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from airflow_chronon.core.calendar.instants import TimeWindow
+from airflow_chronon.core.confs.documents import Dialect
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
 from airflow_chronon.core.waits.dependencies import TableDependency
 from airflow_chronon.errors import Fault, JobRefused
@@ -29,6 +30,7 @@ class JobRequest:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  #: the run's variables (H5)
     inputs: tuple[TableDependency, ...] = field(default=(), repr=False)  #: what it reads, when the whole tree is known
     token: str = ""  #: of the job that a command submits elsewhere; see :mod:`airflow_chronon.engine.remote`
+    dialect: Dialect = Dialect.CURRENT  #: how the file is written, and so which driver reads it (D6)
 
     @property
     def conf(self) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
+from airflow_chronon.core.confs.documents import Dialect
 from airflow_chronon.engine.argv import JobStart, build_argv, check_template, job_argv
 from airflow_chronon.errors import JobRefused, Rejected
 from tests.support.zipline_driver import parsed_by_driver
@@ -39,6 +41,34 @@ def test_the_real_driver_parses_what_is_built_for_every_conf_type_and_mode(make_
         assert answer["extra"] == []
         expected = {key: values[key] if window and key in options else None for key in values}
         assert {key: answer[key] for key in values} == expected
+
+
+class TestTheOlderDialect:
+    """Its driver's options, as ``run.py`` of chronon-ai 0.0.115 reads them (D6)."""
+
+    @pytest.mark.parametrize(
+        ("kind", "mode", "window"),
+        [
+            ("group_by", "backfill", ["--start-ds", "2026-06-01", "--end-ds", "2026-06-03"]),
+            ("group_by", "upload", ["--ds", "2026-06-03"]),
+            ("join", "metadata_upload", []),
+        ],
+    )
+    def test_run_py_gets_the_conf_its_repository_and_the_days(self, make_job, kind, mode, window):
+        path = f"/repo/production/{kind}s/team/x.v1"
+        job = make_job(conf_type=kind, mode=mode, start="2026-06-01", end="2026-06-04", path=path)
+        argv = build_argv(replace(job, dialect=Dialect.OLDER), template=None)
+        own = ["--mode", mode.replace("_", "-"), "--conf", path, "--repo", "/repo", "--env", "production"]
+        assert argv == ["run.py", *own, *window]
+
+    def test_a_template_of_the_settings_goes_before_it(self, make_job):
+        job = replace(make_job(), dialect=Dialect.OLDER)
+        assert build_argv(job, template=["zipline", "run", "{mode}"]) == ["zipline", "run", "backfill"]
+
+    def test_what_it_cannot_do_is_refused(self, make_job):
+        job = replace(make_job(conf_type="group_by", mode="upload_to_kv"), dialect=Dialect.OLDER)
+        with pytest.raises(JobRefused, match=r"loads no key-value store .* Name the command that does it"):
+            build_argv(job, template=None)
 
 
 class TestTemplates:

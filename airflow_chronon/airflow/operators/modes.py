@@ -308,6 +308,7 @@ class ChrononOperator(WorkMixin, _PlanOperator):
             window=window,
             environment=environment,
             inputs=plan.dependencies.get(self._mode, ()),
+            dialect=plan.conf.dialect,
         )
 
 

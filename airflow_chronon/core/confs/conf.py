@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from airflow_chronon.core.bounds import quoted
 from airflow_chronon.core.calendar.instants import DAY
-from airflow_chronon.core.confs.documents import ConfType, Document, GroupBy, Join, MetaData, TableInfo, seconds
+from airflow_chronon.core.confs.documents import (
+    ConfType,
+    DependencySpec,
+    Dialect,
+    Document,
+    GroupBy,
+    Join,
+    MetaData,
+    TableInfo,
+    seconds,
+)
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.schedules.chronon import CronSchedule, check_over_grid, normalised, parse_schedule
@@ -39,11 +51,6 @@ def table_of(meta: MetaData) -> str:
     return f"{meta.output_namespace}.{_NOT_IN_TABLE_NAMES.sub('_', meta.name)}"
 
 
-def upload_table_of(meta: MetaData) -> str:
-    """The table that the upload mode of a GroupBy writes."""
-    return f"{table_of(meta)}__upload"
-
-
 @dataclass(frozen=True)
 class Conf:
     """One compiled conf of the tree."""
@@ -52,6 +59,8 @@ class Conf:
     document: Document = field(repr=False)
     raw: Mapping[str, Any] = field(repr=False, compare=False)
     file: str
+    dialect: Dialect = Dialect.CURRENT
+    specs: tuple[DependencySpec, ...] = field(default=(), repr=False)  #: what it waits for as it is written (D4)
 
     @property
     def meta(self) -> MetaData:
@@ -70,6 +79,11 @@ class Conf:
     @cached_property
     def table(self) -> str:
         return table_of(self.meta)
+
+    @property
+    def upload_table(self) -> str:
+        """The table that the upload mode of a GroupBy writes (D3)."""
+        return self.table + ("_upload" if self.dialect is Dialect.OLDER else "__upload")
 
     @property
     def derives(self) -> bool:
@@ -151,6 +165,8 @@ def schedule_faults(conf: Conf) -> list[Fault]:
 def unread_schedules(conf: Conf) -> Iterator[Fault]:
     """Schedules that stand where this dialect does not look for them: never silently off."""
     execution = conf.meta.execution_info
+    if conf.dialect is Dialect.OLDER:
+        yield from _unread_upload_schedule(conf)
     if execution.offline_schedule is not None:
         return
     elsewhere = {
@@ -162,6 +178,18 @@ def unread_schedules(conf: Conf) -> Iterator[Fault]:
             problem = f"the schedule {text!r} is not read from there, so the conf has no offline schedule"
             remedy = "set offline_schedule and compile it with zipline-ai 1.28 or later"
             yield Fault("C10", where, problem, remedy)
+
+
+def _unread_upload_schedule(conf: Conf) -> Iterator[Fault]:
+    """A schedule of uploads alone, which newer compilers of the older dialect put among the author's own words."""
+    try:
+        custom: Any = json.loads(conf.meta.custom_json or "{}")
+    except (ValueError, RecursionError):
+        return
+    text = custom.get("uploadSchedule") if isinstance(custom, dict) else None
+    if conf.is_online and isinstance(text, str) and normalised(text) != normalised(conf.meta.offline_schedule):
+        problem = f"the upload schedule {quoted(text)} is not read: uploads follow offlineSchedule"
+        yield Fault("D3", "metaData.customJson", problem, "set offline_schedule, or leave upload_schedule out")
 
 
 def _schedule_texts(conf: Conf) -> dict[str, str | None]:
@@ -195,7 +223,7 @@ def output_table(conf: Conf, mode: Mode) -> str | None:
     """The table that a mode writes; None for a mode that writes none."""
     if mode is Mode.METADATA_UPLOAD:
         return None
-    return upload_table_of(conf.meta) if mode is Mode.UPLOAD else conf.table
+    return conf.upload_table if mode is Mode.UPLOAD else conf.table
 
 
 def asset_uri(table: str, *, namespace_prefix: str = "") -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 from functools import cached_property
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -36,6 +36,30 @@ class ConfType(Enum):
     STAGING_QUERY = "staging_query"
     GROUP_BY = "group_by"
     JOIN = "join"
+
+
+class Dialect(Enum):
+    """How a compiled conf is written, and which driver runs it."""
+
+    CURRENT = "current"
+    OLDER = "older"  #: that of ``production/``, translated when it is read
+
+
+class DependencySpec(NamedTuple):
+    """A partition that is waited for as it is written down: ``table/column={{ ds }}/sub=…``."""
+
+    text: str
+    start: str | None = None  #: the first label of the table that is read
+    end: str | None = None  #: the last one
+    fits_no_source: bool = False
+
+
+def unquoted(table: str) -> str:
+    """The name of a table, which may be written in backticks or other quotes."""
+    return table.translate(_QUOTES)
+
+
+_QUOTES = str.maketrans("", "", "`\"'")
 
 
 class Accuracy(IntEnum):
@@ -298,9 +322,7 @@ _MODELS: dict[ConfType, type[StagingQuery] | type[GroupBy] | type[Join]] = {
 
 def read_document(conf_type: ConfType, raw: object) -> Document:
     """Check the shape of a compiled conf. Raises :class:`airflow_chronon.errors.Rejected` with every fault at once."""
-    bad = unstorable(raw)
-    if bad is not None:
-        raise Rejected([Fault("S1", path_text(bad.path), bad.problem, bad.remedy)])
+    refuse_unstorable(raw)
     try:
         document = _MODELS[conf_type].model_validate(raw)
     except ValidationError as error:
@@ -311,6 +333,13 @@ def read_document(conf_type: ConfType, raw: object) -> Document:
         problem = f"it reads {count} tables, and one conf reads at most {MAX_TABLES}"
         raise Rejected([Fault("S2", "", problem, "divide it into several confs")])
     return document
+
+
+def refuse_unstorable(raw: object) -> None:
+    """Raise :class:`airflow_chronon.errors.Rejected` for what no database and no page takes (S1)."""
+    bad = unstorable(raw)
+    if bad is not None:
+        raise Rejected([Fault("S1", path_text(bad.path), bad.problem, bad.remedy)])
 
 
 def table_count(document: Document) -> int:

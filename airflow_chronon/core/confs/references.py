@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from airflow_chronon.core.calendar.instants import DAY, Instant, duration_text
 from airflow_chronon.core.confs.conf import PARTITION_COLUMN, PARTITION_FORMAT, Conf, ConfKey
-from airflow_chronon.core.confs.documents import ConfType, MetaData, Query, TableInfo, seconds
-from airflow_chronon.core.confs.tree import ConfTree, Producer, unquoted
+from airflow_chronon.core.confs.documents import ConfType, MetaData, Query, TableInfo, seconds, unquoted
+from airflow_chronon.core.confs.tree import ConfTree, Producer
 from airflow_chronon.core.partitions.grid import PartitionGrid, misalignment
 from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionSpec, default_pattern, partition_format
 from airflow_chronon.core.waits.dependencies import CutOffs, Lookback, TableDependency
@@ -219,20 +219,11 @@ class Resolver:
         return PartitionSpec(own.grid, pattern, reference.column or own.column)
 
     def _cut_offs(self, reference: Reference, spec: PartitionSpec) -> CutOffs:
-        start = end = last = None
         try:
-            if reference.start_cut_off:
-                start, _ = _cut_off(reference.start_cut_off, spec)
-            if reference.end_cut_off:
-                last, end = _cut_off(reference.end_cut_off, spec)
-                if last < spec.format.earliest:
-                    problem = (
-                        f"the cut-off {reference.end_cut_off!r} has no label in the format {spec.format.pattern!r}"
-                    )
-                    raise ChrononError(Fault("C16", "", problem, "choose a later one"))
+            return cut_offs(reference.start_cut_off, reference.end_cut_off, spec)
         except ChrononError as error:  # the other rules of this table are still checked
             self._fault(reference, error.fault)
-        return CutOffs(start, end, last)
+            return CutOffs()
 
     def _warn_of_a_lookalike(self, reference: Reference) -> None:
         written = self.tree.producers.lookalikes(reference.name)
@@ -260,6 +251,18 @@ class ResolvedDependency(TableDependency):
     """A dependency that also knows whether the tree writes its table."""
 
     is_produced: bool = False
+
+
+def cut_offs(first: str | None, last: str | None, spec: PartitionSpec) -> CutOffs:
+    """The instants of the first and the last label of a table that are read, both inclusive. Raises ``ChrononError`` (C16)."""
+    start = _cut_off(first, spec)[0] if first else None
+    if not last:
+        return CutOffs(start)
+    begin, end = _cut_off(last, spec)
+    if begin < spec.format.earliest:
+        problem = f"the cut-off {last!r} has no label in the format {spec.format.pattern!r}"
+        raise ChrononError(Fault("C16", "", problem, "choose a later one"))
+    return CutOffs(start, end, begin)
 
 
 def _cut_off(label: str, spec: PartitionSpec) -> tuple[Instant, Instant]:

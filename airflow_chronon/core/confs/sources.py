@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from itertools import chain
 
-from airflow_chronon.core.bounds import MAX_TABLES, name_problem, quoted
 from airflow_chronon.core.calendar.instants import DAY
-from airflow_chronon.core.confs.conf import Conf, ConfKey, table_of, upload_table_of
+from airflow_chronon.core.confs.conf import Conf, ConfKey, table_of
+from airflow_chronon.core.confs.dependency_specs import custom_dependencies, spec_dependencies
 from airflow_chronon.core.confs.documents import (
     ConfType,
+    Dialect,
     GroupBy,
     Join,
     MetaData,
@@ -23,10 +22,10 @@ from airflow_chronon.core.confs.documents import (
     TableInfo,
     seconds,
 )
+from airflow_chronon.core.confs.older import DEPENDENCIES
 from airflow_chronon.core.confs.references import Reference, Resolver
-from airflow_chronon.core.confs.tree import ConfTree, unquoted
+from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.partitions.grid import PartitionGrid, legacy_daily
-from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec, partition_format
 from airflow_chronon.core.schedules.chronon import parse_schedule
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.waits.dependencies import Binding, TableDependency
@@ -58,7 +57,9 @@ def read_dependencies(resolver: Resolver) -> tuple[TableDependency, ...]:
         found = _of_staging_query(resolver, document)
     else:
         found = _of_join(resolver, document)
-    return tuple(dependency for dependency in found if dependency is not None)
+    further = (spec for spec in resolver.conf.specs if spec.fits_no_source)
+    both = chain(found, spec_dependencies(resolver, further, where=DEPENDENCIES))
+    return tuple(dependency for dependency in both if dependency is not None)
 
 
 def read_upload_dependencies(conf: Conf, tree: ConfTree) -> tuple[TableDependency, ...]:
@@ -76,7 +77,7 @@ def read_upload_dependencies(conf: Conf, tree: ConfTree) -> tuple[TableDependenc
             spec = group_by.spec
         except ChrononError:
             continue  # a rejected part is reported for itself and uploads nothing
-        table = upload_table_of(group_by.meta)
+        table = group_by.upload_table
         found.append(TableDependency(table, spec.column, spec, Binding.NEWEST_SNAPSHOT, spec.grid))
     return tuple(found)
 
@@ -152,68 +153,16 @@ def _of_staging_query(resolver: Resolver, query: StagingQuery) -> Iterator[Table
         dependency = resolver.whole(reference)
         if dependency is not None:
             yield replace(dependency, reach=_reach(entry))
-    yield from _dict_dependencies(resolver, query, named)
+    if resolver.conf.dialect is Dialect.OLDER:
+        yield from spec_dependencies(resolver, resolver.conf.specs, where=DEPENDENCIES)
+    else:
+        yield from custom_dependencies(resolver, query.meta_data, named)
 
 
 def _reach(entry: TableDependencyInfo) -> int | None:
     """How much further back than the slice a dependency's range goes: start offset less end offset."""
     start = seconds(entry.start_offset)
     return None if start is None else start - (seconds(entry.end_offset) or 0)
-
-
-_TEMPLATE = re.compile(
-    r"\{\{\s*(?:(?P<plain>ds)|(?P<nodash>ds_nodash)|macros\.ds_add\(\s*ds\s*,\s*(?P<shift>[+-]?\d+)\s*\))\s*\}\}"
-)
-
-
-def _dict_dependencies(resolver: Resolver, query: StagingQuery, named: set[str]) -> Iterator[TableDependency]:
-    """``customJson.airflowDependencies`` of tables that no tableDependency names (C16)."""
-    where = "metaData.customJson"
-    try:
-        custom: Any = json.loads(query.meta_data.custom_json or "{}")
-        entries = [str(entry["spec"]) for entry in custom.get("airflowDependencies") or ()]
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
-        problem = f"it is no JSON object with a list of airflowDependencies: {error}"
-        resolver.faults.append(Fault("C16", where, problem, "compile it again with zipline compile"))
-        return
-    if len(entries) > MAX_TABLES:
-        problem = f"it has {len(entries)} airflowDependencies, and one conf reads at most {MAX_TABLES} tables"
-        resolver.faults.append(Fault("S2", where, problem, "divide it into several confs"))
-        return
-    for text in entries:
-        unfit = name_problem(text)
-        if unfit is not None:
-            resolver.faults.append(Fault("S1", where, f"{quoted(text)} {unfit}", "shorten it, or remove the character"))
-            continue
-        name, *segments = text.split("/")
-        table = unquoted(name)
-        if table in named:
-            continue
-        dependency = _from_spec(table, segments)
-        if dependency is None:
-            problem = f"the dependency {text!r} is not of the form table/column={{{{ ds }}}}"
-            remedy = "use {{ ds }}, {{ ds_nodash }} or {{ macros.ds_add(ds, n) }}, or a TableDependency"
-            resolver.faults.append(Fault("C16", where, problem, remedy))
-        else:
-            yield replace(dependency, field=where)
-
-
-def _from_spec(table: str, segments: list[str]) -> TableDependency | None:
-    """The dependency of ``table/column=template[/sub=…]``; a value without a template is one fixed label."""
-    at = next((index for index, segment in enumerate(segments) if "{{" in segment), 0)
-    if at >= len(segments) or "=" not in segments[at]:
-        return None
-    column, _, value = segments[at].partition("=")
-    rest = "/".join(segments[:at] + segments[at + 1 :])
-    sub = (rest,) if rest else ()
-    if "{{" not in value:
-        return TableDependency(table, column, sub=sub, fixed_labels=(PartitionKey(value),))
-    match = _TEMPLATE.fullmatch(value)
-    if match is None or len(match["shift"] or "") > 6:  # centuries away: no day of the calendar
-        return None
-    pattern = "yyyyMMdd" if match["nodash"] else "yyyy-MM-dd"
-    spec = PartitionSpec(legacy_daily(), partition_format(pattern), column)
-    return TableDependency(table, column, spec, lag=-int(match["shift"] or 0) * DAY, sub=sub)
 
 
 def _of_join(resolver: Resolver, join: Join) -> Iterator[TableDependency | None]:

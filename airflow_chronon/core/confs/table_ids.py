@@ -14,17 +14,18 @@ _KIND = re.compile(rf"(?:^|--)(?:{'|'.join(kind.value for kind in ConfType)})\."
 _SHORTENED = re.compile(r"_[0-9a-f]{8}(?:__.*)?$", re.DOTALL)
 _LONGEST_STEM = 20  #: so much of a name is left in an id, however long its branch is
 UPLOAD = "__upload"
+_OLDER_UPLOAD = "_upload"
 
 
 def ids_like(table: str) -> str:
     """A part that all these ids have in common, where ``_`` stands for any one character, as in SQL's LIKE."""
     bare = table.rpartition(".")[2]
-    return (bare.split("__")[0] or bare)[:_LONGEST_STEM]
+    return (bare.split("__")[0].removesuffix(_OLDER_UPLOAD) or bare)[:_LONGEST_STEM]
 
 
 def may_write(dag_id: str, table: str) -> bool:
     """Whether the DAG may be of a conf that writes a table; of a long id only the conf's own word tells."""
     bare = table.rpartition(".")[2]
-    same = (bare, f"{bare}{UPLOAD}", bare.removesuffix(UPLOAD))
+    same = {bare, *(form for tail in (UPLOAD, _OLDER_UPLOAD) for form in (bare + tail, bare.removesuffix(tail)))}
     names = [_OTHER.sub("_", dag_id[kind.end() :]) for kind in _KIND.finditer(dag_id)]
     return any(name in same for name in names) or bool(names and _SHORTENED.search(dag_id))

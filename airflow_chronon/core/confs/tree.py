@@ -14,14 +14,7 @@ from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.settings.model import Environment
 
 _ORDER = {ConfType.GROUP_BY: 0, ConfType.JOIN: 1, ConfType.STAGING_QUERY: 2}
-_SUFFIXES = ("", "__derived", "__upload")
 _VERSION = re.compile(r"__[0-9]+$")
-_QUOTES = str.maketrans("", "", "`\"'")
-
-
-def unquoted(table: str) -> str:
-    """The name of a table, which may be written in backticks or other quotes."""
-    return table.translate(_QUOTES)
 
 
 @dataclass(frozen=True)
@@ -34,7 +27,7 @@ class Producer:
 
 
 class ProducerIndex:
-    """Every table that the tree writes, ``__derived`` and ``__upload`` included."""
+    """Every table that the tree writes, ``__derived`` and upload tables included."""
 
     def __init__(self, confs: Iterable[Conf]) -> None:
         self._by_table: dict[str, list[Conf]] = defaultdict(list)
@@ -43,8 +36,7 @@ class ProducerIndex:
         for conf in confs:
             own = conf.table
             self._written[own.removesuffix(f"__{conf.version}")].add(own)
-            for suffix in _SUFFIXES:
-                table = own + suffix
+            for table in (own, f"{own}__derived", conf.upload_table):
                 self._by_table[table].append(conf)
                 self._by_bare_name[table.rpartition(".")[2]].append((conf, table))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from airflow_chronon.core.confs.conf import Conf, ConfKey, upload_table_of
+from airflow_chronon.core.confs.conf import Conf, ConfKey
 from airflow_chronon.core.confs.cycles import cyclic_part
 from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.schedules.modes import Mode
@@ -41,7 +41,7 @@ class WriterIndex:
         return tuple(
             TableWriter(
                 self._dag_id_of(conf),
-                Mode.UPLOAD if table == upload_table_of(conf.meta) else Mode.BACKFILL,
+                Mode.UPLOAD if table == conf.upload_table else Mode.BACKFILL,
                 self._schedules.get(conf.key),
                 is_in_a_cycle=self._reaches(conf.key, reader),
             )
