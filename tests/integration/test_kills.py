@@ -36,6 +36,7 @@ MINUTES = float(os.environ.get("CHRONON_SOAK_MINUTES", "15"))
 SEED = int(os.environ.get("CHRONON_SOAK_SEED", "1"))
 KILL_EVERY = 20.0  #: seconds
 DRAINED_WITHIN = 30.0  #: minutes
+LANDED_WITHIN = 30.0  #: seconds; those that took longer are printed with the kills between
 GRIDS = (1, 2, 3, 4, 5, 6, 10, 5, 6, 10)  #: minutes
 STEPS = 3
 #: Slots for every job, and tries that come sooner than a deployment needs them: a quarter of an hour is short.
@@ -139,8 +140,8 @@ def drained(
 
 def landed_after(
     processes: ComposeProcesses, runs: dict[str, list[DagRun]], lives: Sequence[Life]
-) -> dict[tuple[str, str], float]:
-    """By table and label, how many seconds after the end of the last job of a run its ``landed`` began."""
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """By table and label, when the last job of a run ended, and how many seconds later its ``landed`` began."""
     ends: dict[tuple[str, str], float] = {}
     for life in lives:
         if life.ended:
@@ -152,7 +153,7 @@ def landed_after(
             end = ends.get((table, run.partition_key or ""))
             starts = [begin for begin in starts_of(api, run) if end is not None and begin >= end - 1]
             if starts and end is not None:
-                found[table, run.partition_key or ""] = min(starts) - end
+                found[table, run.partition_key or ""] = (end, min(starts) - end)
     return found
 
 
@@ -168,7 +169,7 @@ def report(
     killer: Killer,
     manager: ServiceManager,
     lives: Sequence[Life],
-    delays: dict[tuple[str, str], float],
+    delays: dict[tuple[str, str], tuple[float, float]],
 ) -> None:
     """The figures, for people."""
     print(
@@ -181,11 +182,15 @@ def report(
     for first, second in beside_each_other(lives):
         print(f"  {second.began - first.began:+.1f} s after {first}: {second}")
     if delays:
-        ordered = sorted(delays.values())
+        ordered = sorted(delay for _, delay in delays.values())
         print(
             f"landed began after its work's end, of {len(ordered)} partitions: median {statistics.median(ordered):.1f} s,"
             f" 95th {ordered[int(len(ordered) * 0.95)]:.1f} s, max {ordered[-1]:.1f} s"
         )
+        for (table, label), (end, delay) in delays.items():
+            if delay > LANDED_WITHIN:
+                between = [kill for kill in killer.done if end - 1 <= float(kill.split()[0]) <= end + delay]
+                print(f"  {delay:.1f} s, {table} {label}, work ended at {end:.1f}: {'; '.join(between) or 'no kill'}")
 
 
 def instant(seconds: int) -> str:
