@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 
+from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.core.calendar.instants import HOUR
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.partitions.start_ranges import StartRanges
@@ -47,8 +52,11 @@ class Lab:
             folder.mkdir(parents=True)
             (folder / "_SUCCESS").touch()
 
-    def survey(self, *plans: ConfPlan, now: int = NOW, most: int | None = None) -> Survey:
+    def survey(
+        self, *plans: ConfPlan, now: int = NOW, most: int | None = None, seconds: float = float("inf")
+    ) -> Survey:
         done: list[str] = []
+        until = time.monotonic() + seconds
         failed_before = len(self.trouble)
 
         def seen(plan: ConfPlan, landed: StartRanges, found: Freshness) -> None:
@@ -62,6 +70,8 @@ class Lab:
             on_late=lambda plan, late: self.on_late(plan, late),
             trouble=self.trouble.append,
             has_time=lambda: most is None or len(done) + len(self.trouble) - failed_before < most,
+            seconds_left=lambda: until - time.monotonic(),
+            **({"at_once": 1} if most is not None else {"patience": 0.2}),
         )
         survey.run(plans)
         return survey
@@ -104,13 +114,13 @@ def test_a_callback_that_fails_is_called_again_and_costs_no_other_conf(lab: Lab)
 
     def fail_once(plan: ConfPlan, late: LatePartition) -> None:
         calls.append(late.conf)
-        if len(calls) == 1:
+        if calls.count(other.key) == 1 and late.conf == other.key:
             raise RuntimeError("no pager")
 
     lab.on_late = fail_once
     for minute in ("06:00", "06:05", "06:10"):
         lab.survey(plan, other, now=at(f"2026-06-10 {minute}"))
-    assert sorted(calls) == [plan.key, plan.key, other.key]
+    assert sorted(calls) == [plan.key, other.key, other.key]
     assert len(lab.trouble) == 1 and "no pager" in lab.trouble[0]
 
 
@@ -150,6 +160,92 @@ def test_with_too_little_time_for_all_the_longest_unseen_come_first_and_those_wi
         assert len(survey.unseen) == 2
     assert all(urgent.dag_id == each[0] for each in seen)
     assert {dag_id for each in seen[:2] for dag_id in each} == {plan.dag_id for plan in (*plans, urgent)}
+
+
+@pytest.fixture
+def stuck(mocker: MockerFixture) -> Iterator[set[str]]:
+    """Names of tables whose store does not answer before the test is over."""
+    tables, over, listed = set[str](), threading.Event(), FilesystemCatalog.list_partitions
+
+    def list_partitions(catalog: FilesystemCatalog, table: str) -> Any:
+        if table in tables:
+            over.wait()
+        return listed(catalog, table)
+
+    mocker.patch.object(FilesystemCatalog, "list_partitions", list_partitions)
+    yield tables
+    over.set()
+
+
+def test_tables_that_hang_stall_nobody_and_are_not_the_first_again(lab: Lab, stuck: set[str]) -> None:  # S8
+    hanging = [lab.plan(f"t.a{number}__1") for number in range(9)]
+    others = [lab.plan(f"t.b{number}__1") for number in range(3)]
+    stuck |= {plan.table for plan in hanging}
+    lab.survey(*hanging, *others, seconds=3)
+    assert {*lab.seen} == {plan.dag_id for plan in others}
+    assert len(lab.trouble) == len(hanging)
+    assert all("has not ended after" in each and "cannot be told" in each for each in lab.trouble)
+    for plan in others:
+        lab.land(plan, "2026-06-10 03:00")
+    stuck.clear()
+    lab.seen.clear()
+    lab.survey(*hanging, *others, now=NOW + 60)
+    assert {*lab.seen} == {plan.dag_id for plan in (*hanging, *others)}
+
+
+def test_a_table_that_had_no_time_is_the_first_of_the_next_survey(lab: Lab, stuck: set[str]) -> None:
+    slow, other = lab.plan("t.a__1"), lab.plan("t.b__1")
+    stuck.add(slow.table)
+    survey = lab.survey(slow, other, seconds=0.1)
+    assert slow.dag_id in survey.unseen and lab.trouble == []
+    stuck.clear()
+    lab.seen.clear()
+    lab.survey(slow, other, now=NOW + 60, most=1)
+    assert [*lab.seen] == [slow.dag_id]
+
+
+def test_many_with_freshness_leave_the_others_their_turn(lab: Lab) -> None:
+    urgent = [lab.plan(f"t.a{number}__1") for number in range(6)]
+    plain = [lab.plan(f"t.b{number}__1", freshness=None) for number in range(2)]
+    lab.survey(*urgent, *plain, most=4)
+    assert {*lab.seen} >= {plan.dag_id for plan in plain}
+
+
+def test_a_callback_that_hangs_is_called_again_and_costs_no_other_conf(lab: Lab) -> None:
+    plan, other = lab.plan("t.a__1"), lab.plan("t.b__1")
+    for each in (plan, other):
+        lab.land(each, "2026-06-10 03:00")
+    lab.survey(plan, other)
+    over, told = threading.Event(), list[str]()
+
+    def tell(which: ConfPlan, late: LatePartition) -> None:
+        if which.dag_id == plan.dag_id:
+            over.wait()
+        told.append(late.conf)
+
+    lab.on_late = tell
+    lab.survey(plan, other, now=at("2026-06-10 06:00"), seconds=2)
+    assert told == [other.key]
+    assert len(lab.trouble) == 1 and "its callback has not ended" in lab.trouble[0] and plan.key in lab.trouble[0]
+    lab.on_late = lambda which, late: told.append(f"again {late.conf}")
+    lab.survey(plan, other, now=at("2026-06-10 06:05"))
+    over.set()
+    assert f"again {plan.key}" in told and f"again {other.key}" not in told
+
+
+def test_a_store_that_fails_in_a_way_that_nobody_thought_of_costs_no_other(lab: Lab, mocker: MockerFixture) -> None:
+    plan, other = lab.plan("t.a__1"), lab.plan("t.b__1")
+    listed = FilesystemCatalog.list_partitions
+
+    def list_partitions(catalog: FilesystemCatalog, table: str) -> Any:
+        if table == plan.table:
+            raise OSError("no route")
+        return listed(catalog, table)
+
+    mocker.patch.object(FilesystemCatalog, "list_partitions", list_partitions)
+    lab.survey(plan, other)
+    assert [*lab.seen] == [other.dag_id]
+    assert len(lab.trouble) == 1 and "OSError: no route" in lab.trouble[0]
 
 
 def test_of_very_many_late_ones_some_are_told_at_a_time(lab: Lab) -> None:

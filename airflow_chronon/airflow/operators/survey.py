@@ -6,18 +6,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import asdict
 from typing import Any
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
-from airflow.sdk.observability.stats import gauge
 
 from airflow_chronon.airflow.assets import snapshot_asset
-from airflow_chronon.airflow.clock import now
+from airflow_chronon.airflow.clock import moment, now
 from airflow_chronon.airflow.config import deployment_of
+from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.masking import mask_filled
+from airflow_chronon.airflow.metrics import Gauge, tell
 from airflow_chronon.airflow.operators.work import imported_function
+from airflow_chronon.airflow_api.login import EDITORS
+from airflow_chronon.airflow_api.waiting import seconds_waited
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.overview.snapshot import ConfSnapshot, snapshot_key, snapshot_of, snapshots_of
 from airflow_chronon.core.partitions.start_ranges import StartRanges
@@ -25,8 +29,10 @@ from airflow_chronon.core.runs.freshness import Freshness
 from airflow_chronon.errors import ChrononError
 from airflow_chronon.reconcile.survey import LatePartition, Survey
 from airflow_chronon.state.folder import StateFolder
+from airflow_chronon.threads import in_own_thread
 
 SECONDS = 60.0  #: for one survey; the tables that it does not come to are the first of the next
+LAST_SECONDS = 15.0  #: of them, in which no table is begun with any more
 
 
 class SurveyOperator(BaseOperator):
@@ -52,13 +58,18 @@ class SurveyOperator(BaseOperator):
             mask_filled(plan.settings.catalog.of_table(plan.table))
         kept, key = context["asset_state_store"][self.inlets[0]], snapshot_key(found.bundle, root.branch)
         before = {each.dag_id: each for each in snapshots_of(kept.get(key))}
-        seen = self._survey(plans, state)
+        until = time.monotonic() + SECONDS
+        waited = self._ask_for_waits()
+        seen = self._survey(plans, state, until)
+        self._tell_waits(plans, waited, until)
         snapshots = _snapshots(plans, state, before, seen)
         kept.set(key, json.dumps({each.dag_id: each.to_json() for each in snapshots}))
 
-    def _survey(self, plans: Iterable[ConfPlan], state: StateFolder) -> Mapping[str, tuple[StartRanges, int]]:
+    def _survey(
+        self, plans: Iterable[ConfPlan], state: StateFolder, until: float
+    ) -> Mapping[str, tuple[StartRanges, int]]:
         """What has landed of each table that was looked at, by DAG id, and when it was."""
-        until, at, seen = time.monotonic() + SECONDS, now(), dict[str, tuple[StartRanges, int]]()
+        at, seen = now(), dict[str, tuple[StartRanges, int]]()
 
         def see(plan: ConfPlan, landed: StartRanges, found: Freshness) -> None:
             seen[plan.dag_id] = landed, at
@@ -70,12 +81,40 @@ class SurveyOperator(BaseOperator):
             on_seen=see,
             on_late=self._tell_late,
             trouble=lambda text: self.log.warning("%s", text),
-            has_time=lambda: time.monotonic() < until,
+            has_time=lambda: time.monotonic() < until - LAST_SECONDS,
+            seconds_left=lambda: until - time.monotonic(),
         )
         survey.run(plans)
         if survey.unseen:
             self.log.info("%d tables come first the next time: there is a minute for all", len(survey.unseen))
         return seen
+
+    def _ask_for_waits(self) -> Future[Mapping[str, float]] | None:
+        """How long runs wait, asked beside the look at the tables; None without a connection to Airflow."""
+        try:
+            server = find_airflow(*EDITORS)
+        except ChrononError as error:
+            self.log.warning("how long runs wait cannot be told: %s", error)
+            return None
+        if server is None:
+            self.log.info("how long runs wait is not told: there is no connection to Airflow")
+            return None
+        return in_own_thread(lambda: seconds_waited(server, now=moment()), name="waits")
+
+    def _tell_waits(self, plans: Iterable[ConfPlan], asked: Future[Mapping[str, float]] | None, until: float) -> None:
+        """A number for each DAG that may wait, 0 where nothing does; none for any while that is not known."""
+        if asked is None:
+            return
+        try:
+            waited = asked.result(max(0.0, until - time.monotonic()))
+        except ChrononError as error:
+            self.log.warning("how long runs wait cannot be told: %s", error)
+            return
+        except TimeoutError:
+            self.log.warning("how long runs wait cannot be told: Airflow has not answered within %g seconds", SECONDS)
+            return
+        for plan in plans:
+            tell(Gauge.WAIT, waited.get(plan.dag_id, 0.0), dag_id=plan.dag_id, team=plan.team)
 
     def _tell_late(self, plan: ConfPlan, late: LatePartition) -> None:
         self.log.warning("%s", late)
@@ -107,8 +146,8 @@ def _snapshots(
 
 
 def _tell_metrics(plan: ConfPlan, found: Freshness) -> None:
-    tags = {"dag_id": plan.dag_id, "team": plan.team}
+    of = {"dag_id": plan.dag_id, "team": plan.team}
     if found.lag is not None:
-        gauge("chronon.partition_lag_seconds", found.lag, tags=tags)
-    gauge("chronon.partitions_missing", found.missing, tags=tags)
-    gauge("chronon.partitions_late", len(found.late), tags=tags)
+        tell(Gauge.LAG, found.lag, **of)
+    tell(Gauge.MISSING, found.missing, **of)
+    tell(Gauge.LATE, len(found.late), **of)

@@ -13,13 +13,18 @@ from pytest_mock import MockerFixture
 
 from airflow_chronon.airflow.assets import snapshot_asset
 from airflow_chronon.airflow.dags.reconciler import build_reconciler
+from airflow_chronon.airflow.metrics import Gauge
 from airflow_chronon.airflow.operators.survey import SurveyOperator
+from airflow_chronon.airflow_api.errors import AirflowUnreachable
+from airflow_chronon.airflow_api.fake import FakeAirflow
+from airflow_chronon.airflow_api.records import TaskRecord
 from airflow_chronon.core.overview.snapshot import ConfSnapshot, snapshots_of
 from airflow_chronon.errors import ChrononError, Fault
 from tests.support.conf_roots import ConfRootOnDisk, dependency, staging_query
 from tests.support.confs import at
 
 CALLS: list[dict[str, Any]] = []
+DAG_ID = "staging_query.shop.one__1"
 
 
 class Kept:
@@ -67,17 +72,52 @@ def survey(root: ConfRootOnDisk, mocker: MockerFixture, when: str) -> None:
 
 
 def test_its_metrics_are_of_each_dag_and_team(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
-    gauge = mocker.patch("airflow_chronon.airflow.operators.survey.gauge")
+    tell = mocker.patch("airflow_chronon.airflow.operators.survey.tell")
     survey(root, mocker, "2026-06-04 01:00")
-    told = {call.args[0]: call.args[1] for call in gauge.call_args_list}
-    assert told == {
-        "chronon.partition_lag_seconds": 49 * 3600,
-        "chronon.partitions_missing": 2,
-        "chronon.partitions_late": 1,
-    }
-    assert all(
-        call.kwargs["tags"] == {"dag_id": "staging_query.shop.one__1", "team": "shop"} for call in gauge.call_args_list
+    told = {call.args[0]: call.args[1] for call in tell.call_args_list}
+    assert told == {Gauge.LAG: 49 * 3600, Gauge.MISSING: 2, Gauge.LATE: 1}
+    assert all(call.kwargs == {"dag_id": DAG_ID, "team": "shop"} for call in tell.call_args_list)
+
+
+def waits(root: ConfRootOnDisk, mocker: MockerFixture, server: FakeAirflow | Exception) -> list[tuple[float, str]]:
+    """What a survey tells of how long runs wait, with such an Airflow."""
+    mocker.patch(
+        "airflow_chronon.airflow.operators.survey.find_airflow",
+        **({"side_effect": server} if isinstance(server, Exception) else {"return_value": server}),
     )
+    mocker.patch("airflow_chronon.airflow.operators.survey.moment", return_value=at("2026-06-04 01:00") + 0.5)
+    tell = mocker.patch("airflow_chronon.airflow.operators.survey.tell")
+    survey(root, mocker, "2026-06-04 01:00")
+    return [(call.args[1], call.kwargs["dag_id"]) for call in tell.call_args_list if call.args[0] is Gauge.WAIT]
+
+
+def deferred(task_id: str, since: str, *, dag_id: str = DAG_ID, run: str = "r") -> TaskRecord:
+    return TaskRecord(dag_id, run, task_id, "deferred", start=at(since))
+
+
+def test_of_each_dag_the_longest_wait_that_goes_on_is_told(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    tasks = [
+        deferred("wait.raw.orders", "2026-06-04 00:50"),
+        deferred("wait.raw.orders", "2026-06-04 00:10", run="older"),
+        deferred("backfill", "2026-06-03 00:00"),  # its job is elsewhere: it waits for no partition
+        replace(deferred("wait.raw.orders", "2026-06-01 00:00", run="done"), state="success"),
+        deferred("wait.raw.orders", "2026-06-01 00:00", dag_id="somebody_elses"),
+    ]
+    assert waits(root, mocker, FakeAirflow(task_records=tasks)) == [(3000.5, DAG_ID)]
+
+
+def test_where_nothing_waits_that_is_told(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    assert waits(root, mocker, FakeAirflow()) == [(0, DAG_ID)]
+
+
+def test_an_airflow_that_does_not_tell_costs_no_other_metric(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
+    def refuse(name: str) -> None:
+        raise AirflowUnreachable("http://127.0.0.1:1", "does not answer", "start it")
+
+    assert waits(root, mocker, FakeAirflow(before=refuse)) == []
+    assert kept().seen == at("2026-06-04 01:00")
+    fault = Fault("connection", "host", "the connection has no host", "give it one")
+    assert waits(root, mocker, ChrononError(fault)) == []
 
 
 def test_the_callback_hears_of_each_late_partition_once(root: ConfRootOnDisk, mocker: MockerFixture) -> None:
