@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -213,6 +213,20 @@ class AirflowRest:
             return self._call(what, "GET", path, at={**at, "task": task_id, "key": key}).value("value")
         except NotThere:
             return None
+
+    def handed_on(self, dag_id: str, key: str, run_ids: Container[str]) -> Mapping[str, tuple[Any, ...]]:
+        what, path = f"reading what tasks of {dag_id} have handed on", f"{_RUN}/taskInstances/{{task}}/xcomEntries"
+        everywhere = {"dag": dag_id, "run": ANY, "task": ANY}
+        found: dict[str, tuple[Any, ...]] = {}
+        for item in self._pages(what, path, "xcom_entries", at=everywhere, query={"xcom_key": key}):
+            run_id, task_id = item.text("run_id"), item.text("task_id")
+            if run_id not in run_ids:
+                continue
+            at = {"dag": dag_id, "run": run_id, "task": task_id, "key": key}
+            with suppress(NotThere):  # cleared meanwhile
+                value = self._call(what, "GET", f"{path}/{{key}}", at=at, query={"stringify": False}).value("value")
+                found[run_id] = (*found.get(run_id, ()), value)
+        return found
 
     def asset_state(self, asset: str, key: str) -> Any:
         for found in self._asset_ids(asset):

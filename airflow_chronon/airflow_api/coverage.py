@@ -13,6 +13,7 @@ from airflow_chronon.core.runs.states import KnownRun
 from airflow_chronon.core.runs.task_ids import GATE_PREFIX, LAST_TASK, READY_TASK, WAIT_PREFIX
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
+from airflow_chronon.core.waits.max_lag import LAGGING_KEY, lagging_from_json
 
 _BEGUN = ("running", "restarting", "deferred", "up_for_reschedule", "up_for_retry", "success", "failed")
 #: A scheduled run is named by its newest partition, and its oldest may be that many seconds older: a yearly one's.
@@ -48,6 +49,16 @@ def with_skipped(runs: Iterable[KnownRun], server: AirflowServer, dag_id: str) -
     """The runs of a conf, those marked that ended well and were skipped: their last task tells (C30)."""
     skipped = {task.run_id for task in server.tasks(dag_id, task_id=LAST_TASK, states=("skipped",))}
     return [replace(run, was_skipped=run.state == "success" and run.run_id in skipped) for run in runs]
+
+
+def with_lagging(runs: Iterable[KnownRun], server: AirflowServer, dag_id: str) -> list[KnownRun]:
+    """The runs of a conf, each with what it went without (``max_lag``): its waits have kept it."""
+    found = list(runs)
+    kept = server.handed_on(dag_id, LAGGING_KEY, {run.run_id for run in found})
+    return [
+        replace(run, lagging=tuple(each for value in kept.get(run.run_id, ()) for each in lagging_from_json(value)))
+        for run in found
+    ]
 
 
 def has_begun_work(server: AirflowServer, run: RunRecord) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ class FakeAirflow:
     jobs: dict[str, IntervalSchedule] = field(default_factory=dict)
     states: dict[tuple[str, str], Any] = field(default_factory=dict)
     task_states: dict[tuple[str, str, str, str], Any] = field(default_factory=dict)  #: by DAG, run, task and key
+    xcoms: dict[tuple[str, str, str, str], Any] = field(default_factory=dict)  #: by DAG, run, task and key
     logs: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)  #: by DAG, run and task
     config: dict[tuple[str, str], str] = field(default_factory=dict)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
@@ -194,6 +195,14 @@ class FakeAirflow:
     def task_state(self, dag_id: str, run_id: str, *, task_id: str, key: str) -> Any:
         self._called("task_state", dag_id, run_id, task_id, key)
         return self.task_states.get((dag_id, run_id, task_id, key))
+
+    def handed_on(self, dag_id: str, key: str, run_ids: Container[str]) -> Mapping[str, tuple[Any, ...]]:
+        self._called("handed_on", dag_id, key)
+        found: dict[str, tuple[Any, ...]] = {}
+        for (of, run_id, _, name), value in sorted(self.xcoms.items()):
+            if (of, name) == (dag_id, key) and run_id in run_ids:
+                found[run_id] = (*found.get(run_id, ()), value)
+        return found
 
     def asset_state(self, asset: str, key: str) -> Any:
         self._called("asset_state", asset, key)

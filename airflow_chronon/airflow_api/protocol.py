@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from airflow_chronon.airflow_api.records import (
@@ -107,6 +107,9 @@ class AirflowServer(Protocol):
 
     def task_state(self, dag_id: str, run_id: str, *, task_id: str, key: str) -> Any:
         """The value kept under ``key`` in the state store of a task; None when there is none."""
+
+    def handed_on(self, dag_id: str, key: str, run_ids: Container[str]) -> Mapping[str, tuple[Any, ...]]:
+        """What tasks of these runs of a DAG have handed on under ``key`` (Airflow's XComs), by run; runs without any are left out."""
 
     def asset_state(self, asset: str, key: str) -> Any:
         """The value kept under ``key`` in the state store of the asset with this URI; None when there is none."""

@@ -9,6 +9,7 @@ _THINGS = {
     "dagRuns": "DAG runs",
     "backfills": "DAG runs",
     "taskInstances": "task instances",
+    "xcomEntries": "XComs",
     "importErrors": "import errors",
     "assets": "assets",
     "config": "the configuration",

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import median
 
-from airflow_chronon.airflow_api.coverage import known_runs, with_skipped
-from airflow_chronon.airflow_api.errors import AirflowError
+from airflow_chronon.airflow_api.coverage import known_runs, with_lagging, with_skipped
+from airflow_chronon.airflow_api.errors import AirflowError, NoRights
 from airflow_chronon.airflow_api.protocol import AirflowServer
 from airflow_chronon.airflow_api.records import DagRecord, TaskRecord
 from airflow_chronon.airflow_api.replay import kept_grid
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.cli.intervals import AskedIntervals
 from airflow_chronon.cli.landed import Landings
+from airflow_chronon.cli.output import tell
 from airflow_chronon.cli.target import Target
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import Plan, Verdict
@@ -76,9 +77,20 @@ class PartitionFacts:
             runs = asked.runs(server)
             runs += known_runs(server.newest_scheduled(plan.dag_id), schedule, now=asked.now)
             runs = with_skipped(runs, server, plan.dag_id) if plan.has_partitions else runs
+            runs = self._with_lagging(runs, server, plan)
         landed = known.landed if plan.has_partitions else done_labels(schedule, runs)
         halted = _halted(self.dag(plan))
         return replace(known, runs=runs, landed=landed, kept_grid=kept_grid(server, plan), halted=halted)
+
+    def _with_lagging(self, runs: list[KnownRun], server: AirflowServer, plan: Plan) -> list[KnownRun]:
+        """What the runs went without (``max_lag``), where the conf lets them."""
+        if not isinstance(plan, ConfPlan) or not plan.may_lag:
+            return runs
+        try:
+            return with_lagging(runs, server, plan.dag_id)
+        except NoRights as error:  # the rest is worth telling
+            tell(f"what the runs went without (max_lag) is not known: {error}")
+            return runs
 
     def _planned(self, plan: Plan) -> Plan:
         """The plan as its file has it: that of what is asked has the schedule of its timetable, which may not be on yet."""

@@ -15,6 +15,7 @@ from airflow.models.asset_state_store import AssetStateStoreModel
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
 from sqlalchemy import ColumnElement, Row, func, or_, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -26,6 +27,7 @@ from airflow_chronon.core.overview.snapshot import SNAPSHOT_ASSET, ConfSnapshot,
 from airflow_chronon.core.partitions.start_ranges import StartRanges
 from airflow_chronon.core.runs.skip_reasons import Reason, Skip
 from airflow_chronon.core.runs.task_ids import LAST_TASK
+from airflow_chronon.core.waits.max_lag import LAGGING_KEY, Lagging, lagging_from_json
 
 _RUN = (
     DagRun.dag_id,
@@ -72,11 +74,18 @@ def live_dags(
     runs = _telling_runs(session, by_id, window, now=now)
     ended = [(run.dag_id, run.run_id) for found in runs.values() for run in found if run.state == "success"]
     skipped, newest = _skipped(session, ended), _newest_scheduled(session, by_id)
+    lagging = _lagging(session, by_id, window)
+    for (dag_id, _), (record, _) in lagging.items():
+        runs[dag_id].append(record)
     dags = {}
     for dag_id, conf in by_id.items():
         records = {run.run_id: run for run in (*runs.get(dag_id, ()), *newest.get(dag_id, ()))}
         known = known_runs(records.values(), conf.schedule, now=now)
         known = [replace(run, was_skipped=True) if (dag_id, run.run_id) in skipped else run for run in known]
+        known = [
+            replace(run, lagging=lagging[dag_id, run.run_id][1]) if (dag_id, run.run_id) in lagging else run
+            for run in known
+        ]
         dags[dag_id] = LiveDag(known, halted.get(dag_id))
     return dags
 
@@ -171,6 +180,30 @@ def _newest_scheduled(session: Session, dag_ids: Collection[str]) -> dict[str, l
     for row in session.execute(select(*_RUN).join(newest, of).where(DagRun.run_type == "scheduled")):
         if row.dag_id in dag_ids:
             found[row.dag_id].append(_record(row))
+    return found
+
+
+def _lagging(
+    session: Session, confs: Mapping[str, ConfSnapshot], window: TimeWindow
+) -> dict[tuple[str, str], tuple[RunRecord, tuple[Lagging, ...]]]:
+    """The runs about a window that went without partitions of what they read (``max_lag``), by DAG and run."""
+    dag_ids = {dag_id for dag_id, conf in confs.items() if any(each.max_lag is not None for each in conf.reads)}
+    if not dag_ids:
+        return {}
+    query = (
+        select(*_RUN, XComModel.value)
+        .join(XComModel, (XComModel.dag_id == DagRun.dag_id) & (XComModel.run_id == DagRun.run_id))
+        .where(XComModel.key == LAGGING_KEY, *_named(DagRun.dag_id, dag_ids))
+        .where(
+            DagRun.partition_date.between(to_datetime(window.start), to_datetime(window.end + _LONGEST))
+            | (DagRun.partition_key.is_(None) & (DagRun.run_after >= to_datetime(window.start)))
+        )
+    )
+    found: dict[tuple[str, str], tuple[RunRecord, tuple[Lagging, ...]]] = {}
+    for row in session.execute(query):
+        if row.dag_id in dag_ids:
+            before = found.get((row.dag_id, row.run_id), (None, ()))[1]
+            found[row.dag_id, row.run_id] = _record(row), (*before, *lagging_from_json(row.value))
     return found
 
 

@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_chronon.airflow_api.errors import NoRights
 from airflow_chronon.airflow_api.fake import FakeAirflow
 from airflow_chronon.airflow_api.records import BackfillRecord, TaskRecord
 from airflow_chronon.core.calendar.instants import HOUR
+from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.plan.facts import Deployment
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_key
+from airflow_chronon.core.waits.max_lag import LAGGING_KEY, Lagging
 from airflow_chronon.deployment import DEFAULT_BUNDLE
 from airflow_chronon.state.folder import open_state
 from tests.support.command_line import Command
@@ -96,6 +99,48 @@ def test_late_partitions_are_told(place: Place, command: Command, airflow: FakeA
     lines = answer.out.splitlines()
     assert "late since 2026-06-01T05:00:00Z" in lines[2] and "late" not in lines[1]
     assert lines[-1] == "1 landed, 1 skipped; 1 of them late"
+
+
+def let_lag(place: Place) -> None:
+    """The conf reads six more hours, and may go without the newest of them."""
+    (file,) = place.root.rglob("orders.hourly_rollup__1")
+    document = json.loads(file.read_text())
+    document["tableDependencies"][0]["startOffset"] = {"length": 6, "timeUnit": 0}
+    file.write_text(json.dumps(document))
+    (place.root / "chronon.yaml").write_text("max_lag: {partitions: 4, after: 1h}\n")
+
+
+def test_what_a_run_went_without_is_told(place: Place, command: Command, airflow: FakeAirflow) -> None:
+    # C17: max_lag
+    let_lag(place)
+    place.land(*labels(1, 2))
+    airflow.run_records = [run(label, "success") for label in labels(1, 2)]
+    lag = Lagging("raw.orders", "ds", PartitionKey("2026-06-01-01-30"), (PartitionKey("2026-06-01-01-45"),))
+    airflow.xcoms[DAG, f"scheduled__{labels(1, 1)[0]}", "wait.raw.orders", LAGGING_KEY] = json.dumps([lag.to_json()])
+    span = ("--start-ds", labels(1, 1)[0], "--end-ds", labels(2, 2)[0])
+    answer = command("partitions", CONF, "--root", place.root, *span, "--format", "json")
+    first, second = answer.json["partitions"]
+    assert first["state"] == "landed"
+    assert first["reason"] == "raw.orders was read up to ds=2026-06-01-01-30, 1 partition behind (max_lag)"
+    assert "reason" not in second
+    assert "1 partition behind (max_lag)" in command("partitions", CONF, "--root", place.root, *span).out
+
+
+def test_a_user_who_may_not_see_what_runs_went_without_is_told_the_rest(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    let_lag(place)
+    place.land(*labels(1, 1))
+    airflow.run_records = [run(labels(1, 1)[0], "success")]
+
+    def refuse(name: str) -> None:
+        if name == "handed_on":
+            raise NoRights("reading", status=403, detail="no", remedy="ask", right="to read XComs", who="reader")
+
+    airflow.before = refuse
+    answer = command("partitions", CONF, "--root", place.root, "--start-ds", labels(1, 1)[0])
+    assert answer.code == 0 and "landed" in answer.out
+    assert "what the runs went without (max_lag) is not known" in answer.err
 
 
 def test_a_table_that_was_begun_on_another_grid_is_the_reason(

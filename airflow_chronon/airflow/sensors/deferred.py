@@ -101,6 +101,8 @@ class PartitionSensor(_StartsDeferred):
             "on_never": settings.on_never.value,
             "writers": json.dumps([writer_to_json(writer) for writer in writers]),
         }
+        if any(each.max_lag is not None for found in dependencies.values() for each in found):
+            trigger_kwargs["timeout"] = settings.timeout
         timeout = timedelta(seconds=settings.timeout + BACKSTOP_SECONDS)
         super().__init__(trigger_kwargs=trigger_kwargs, trigger_timeout=timeout, **kwargs)
 

@@ -36,8 +36,9 @@ from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnNever, OnTimeout
 from airflow_chronon.core.waits.dependencies import Wait, merged
+from airflow_chronon.core.waits.max_lag import LAGGING_KEY
 from airflow_chronon.core.waits.poll import Observation, Query, beyond_now, judge, observe, queries_of
-from airflow_chronon.core.waits.readiness import Hopeless
+from airflow_chronon.core.waits.readiness import Hopeless, Readiness
 from airflow_chronon.core.waits.serialization import dependency_from_json, writer_from_json
 from airflow_chronon.errors import ChrononError
 
@@ -126,6 +127,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         on_never: str = OnNever.FAIL.value,
         writers: str = "[]",  # as text: Airflow walks through what is not, at every parse
         queries: list[list[str]] | None = None,
+        timeout: int = 0,
         conf: str = "",
         output: str = "",
         **request: str,
@@ -134,7 +136,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         self.dependencies, self.table, self.catalog = dependencies, table, catalog
         self.poll_seconds, self.on_timeout, self.on_never = poll_seconds, on_timeout, on_never
         self.writers = writers
-        self.queries = queries
+        self.queries, self.timeout = queries, timeout
+        self._began = now()
         self._waits: tuple[Wait, ...] = ()
         self._outcome: TriggerEvent | None = None
         self._said_in_vain = ""
@@ -150,7 +153,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             "writers",
             "queries",
         )
-        return f"{__name__}.PartitionTrigger", {name: getattr(self, name) for name in names} | self._shared_fields()
+        kept = {name: getattr(self, name) for name in names} | ({"timeout": self.timeout} if self.timeout else {})
+        return f"{__name__}.PartitionTrigger", kept | self._shared_fields()
 
     def shared_stream_key(self) -> Hashable | None:
         """One stream per catalog, table and kind of query; None when there is nothing to wait for, and for a run of very
@@ -225,7 +229,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 yield self._out_of_time(said)
                 return
             try:
-                readiness = await asyncio.to_thread(judge, self._waits, observation)
+                readiness = await asyncio.to_thread(judge, self._waits, observation, waited=now() - self._since)
             except ChrononError as error:  # the table can never hold what is asked for
                 yield self._failed(str(error))
                 return
@@ -235,8 +239,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 said = readiness.reason
                 self.log.log(30 if readiness.satisfied else 20, "%s", said)
             if readiness.satisfied:
-                self.log.info("%s is there", self.table)
-                yield TaskSuccessEvent(xcoms={"return_value": readiness.reason} if readiness.reason else None)
+                yield self._is_there(readiness)
                 return
             if readiness.hopeless is not None:
                 event = self._in_vain(readiness.hopeless)
@@ -244,6 +247,15 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                     yield event
                     return
             seconds = None if self._deadline is None else max(0, self._deadline - now())
+
+    def _is_there(self, readiness: Readiness) -> TriggerEvent:
+        """The end of a wait; what the run goes without is kept with it."""
+        if not readiness.lagging:
+            self.log.info("%s is there", self.table)
+        kept: dict[str, Any] = {"return_value": readiness.reason} if readiness.reason else {}
+        if readiness.lagging:
+            kept[LAGGING_KEY] = [each.to_json() for each in readiness.lagging]
+        return TaskSuccessEvent(xcoms=kept or None)
 
     async def _with_latest(self, shared_stream: AsyncIterator[Observation]) -> AsyncIterator[Observation]:
         seen_at, observation = self._observations.get(self._stream_key(), (0.0, None))
@@ -309,6 +321,11 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         """When the wait is over at the latest. It is kept in Airflow's database: a restart does not move it."""
         backstop = getattr(self, "timeout_after", None)
         return None if backstop is None else from_datetime(backstop) - BACKSTOP_SECONDS
+
+    @property
+    def _since(self) -> Instant:
+        """When the wait began, as far as ``max_lag`` asks: a restart does not move it."""
+        return self._began if self._deadline is None or not self.timeout else self._deadline - self.timeout
 
     def _out_of_time(self, reason: str) -> TriggerEvent:
         skips = self.on_timeout == OnTimeout.SKIP.value

@@ -21,6 +21,7 @@ from airflow_chronon.core.confs.conf import (
 from airflow_chronon.core.confs.cycles import find_cycles
 from airflow_chronon.core.confs.documents import ConfType
 from airflow_chronon.core.confs.inputs import left_without_inputs
+from airflow_chronon.core.confs.max_lag import with_max_lag
 from airflow_chronon.core.confs.naming import dag_id, tags
 from airflow_chronon.core.confs.plan import OtherEnvironment, Plan, RejectedConf, faults_of
 from airflow_chronon.core.confs.references import Resolver
@@ -101,6 +102,11 @@ class ConfPlan(Plan):
     @property
     def may_name_backends(self) -> bool:
         return "airflow" in (self.conf.meta.custom_json or "")
+
+    @property
+    def may_lag(self) -> bool:
+        """Whether a run may go on without the newest partitions of a table that it reads (``max_lag``)."""
+        return any(each.max_lag is not None for found in self.dependencies.values() for each in found)
 
     @property
     def modes(self) -> tuple[Mode, ...]:
@@ -267,6 +273,7 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
     conf_tags = tags(conf, grid=conf.spec.grid, modes=modes, branch=branch)
     effective = settings.for_conf(str(conf.key), conf_tags, own)
     catch_up = _catch_up(conf, effective, faults)
+    dependencies, max_lag_warnings = with_max_lag(draft.dependencies, effective, faults)
     if faults:
         raise Rejected(faults, conf=str(conf.key))
     schedules = {}
@@ -274,7 +281,6 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         newest = mode is not Mode.BACKFILL or conf.writes_only_newest or effective.covers is Covers.NEWEST
         schedules[mode] = ModeSchedule(schedule, newest)
     enabled = schedules if effective.enabled else {}
-    dependencies = draft.dependencies
     if effective.lookback is not None:
         dependencies = {
             mode: tuple(replace(dependency, policy=effective.lookback, is_strict=True) for dependency in found)
@@ -288,7 +294,12 @@ def _plan(draft: _Draft, tree: ConfTree, settings: Settings, branch: str) -> Con
         dependencies=dependencies,
         settings=effective,
         producers=tuple(dict.fromkeys(edge.producer for edge in draft.resolver.edges)),
-        warnings=(*unread_schedules(conf), *draft.resolver.warnings, *shared_table_warnings(conf, tree)),
+        warnings=(
+            *unread_schedules(conf),
+            *draft.resolver.warnings,
+            *max_lag_warnings,
+            *shared_table_warnings(conf, tree),
+        ),
     )
 
 

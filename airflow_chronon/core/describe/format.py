@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_chronon.core.calendar.instants import Instant, iso
+from airflow_chronon.core.calendar.instants import Instant, duration_text, iso
 from airflow_chronon.core.partitions.labels import span
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
@@ -55,7 +55,11 @@ def format_wait(wait: Wait) -> str:
         return f"{wait.table} until its newest {wait.column} is at least {iso(wait.until)}"
     sub = f" with {', '.join(wait.sub)}" if wait.sub else ""
     back = f", lookback {wait.lookback} ({wait.policy.value})" if wait.lookback else ""
-    return f"{wait.table} {wait.column}={span(wait.labels)}{sub}{back}"
+    lag = ""
+    if wait.max_lag is not None:
+        most = counted(wait.max_lag.partitions, "partition")
+        lag = f", after {duration_text(wait.max_lag.after)} with one that is at most {most} behind (max_lag)"
+    return f"{wait.table} {wait.column}={span(wait.labels)}{sub}{back}{lag}"
 
 
 def counted(number: int, noun: str) -> str:

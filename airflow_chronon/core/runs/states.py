@@ -16,6 +16,7 @@ from airflow_chronon.core.runs.skip_reasons import Reason, SkipFacts, Skips
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision
+from airflow_chronon.core.waits.max_lag import Lagging
 from airflow_chronon.core.waits.readiness import first_landed
 
 
@@ -50,6 +51,7 @@ class KnownRun:
     fills: bool = True  #: it writes them; a run of a conf's uploads alone does not (C10)
     was_skipped: bool = False  #: it ended well without doing its work: what it waited for will never come (C30)
     is_stranded: bool = False  #: queued, and Airflow never starts it: its backfill was cancelled
+    lagging: tuple[Lagging, ...] = ()  #: what it went without, where ``max_lag`` let it
 
     @property
     def is_active(self) -> bool:
@@ -185,7 +187,7 @@ def _with_run(row: PartitionRow, run: KnownRun) -> PartitionRow:
         if run.was_skipped:
             return replace(row, state=State.SKIPPED, reason="passed over: no run writes what it waited for (C30)")
         return replace(row, reason="its run ended well, and it is not there")
-    return replace(row, state=row.good)
+    return replace(row, state=row.good, reason="; ".join(map(str, run.lagging)))
 
 
 def _without_run(row: PartitionRow, schedule: AnySchedule, skips: Skips) -> PartitionRow:

@@ -13,6 +13,7 @@ from airflow_chronon.core.bounds import MAX_INTEGER, MAX_NAME
 from airflow_chronon.core.calendar.instants import DAY
 from airflow_chronon.core.settings.catalogs import CatalogSection
 from airflow_chronon.core.settings.kinds import over
+from airflow_chronon.core.settings.max_lag import MaxLagSettings
 from airflow_chronon.core.settings.runners import RunnerSection
 from airflow_chronon.core.settings.values import (
     Bound,
@@ -165,6 +166,9 @@ class ConfSettings(Strict):
     covers: Covers = Field(default=Covers.ELAPSED, description="What a weekly or monthly fire writes.")
     freshness: Duration | None = Field(
         default=None, description="How long after its end a partition that has not landed is late, such as 2h."
+    )
+    max_lag: MaxLagSettings | None = Field(
+        default=None, description="After how long a run goes on without the newest partitions of a table, and how many."
     )
     retries: Retries = Field(default=2, description="Of the tasks that do the work.")
     owner: Owner | None = Field(default=None, description="By default the team.")

@@ -14,6 +14,7 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec
 from airflow_chronon.core.partitions.limits import MOST_LABELS
+from airflow_chronon.core.waits.max_lag import MaxLag
 from airflow_chronon.errors import ChrononError, Fault
 
 
@@ -69,6 +70,8 @@ class Wait:
     is_strict: bool = False  #: ``lookback: require`` was set on purpose: also what nobody will write is a hole (C30)
     until: Instant | None = None  #: a time-partitioned table's newest value must reach this (C18)
     expression: str | None = None  #: a `triggerExpr` (C19); ``labels`` then hold what its value is compared with
+    max_lag: MaxLag | None = None  #: how many of the newest labels the run may go without; None: none
+    oldest: Instant | None = None  #: where the oldest partition starts that the run reads; None: without bound
 
     @property
     def merge_key(self) -> tuple[object, ...]:
@@ -100,6 +103,7 @@ class TableDependency:
     policy: Lookback = Lookback.IGNORE
     is_strict: bool = False  #: the policy was set on purpose, and is not the default of C17
     field: str = ""  #: where the conf says so
+    max_lag: MaxLag | None = None
 
     def waits(self, start: Instant, end: Instant, *, grid: PartitionGrid) -> Iterator[Wait]:
         """What a run over ``[start, end)`` of a conf on ``grid`` waits for on this table.
@@ -165,6 +169,9 @@ class TableDependency:
         if self.expression:
             return Wait(self.table, labels=labels, spec=self.spec, expression=self.expression)
         wait = Wait(self.table, self.column, labels, self.sub, self.spec, policy=self.policy, is_strict=self.is_strict)
+        if self.max_lag is not None:
+            oldest = None if range_start is None else self.spec.grid.floor(range_start)
+            wait = replace(wait, max_lag=self.max_lag, oldest=oldest)
         return replace(wait, lookback=self._lookback(range_start, starts[0]))
 
     def _starts(self, start: Instant, end: Instant, cut_end: Instant) -> list[Instant]:
@@ -230,7 +237,15 @@ def _united(waits: Sequence[Wait]) -> Wait:
     strictest = min((wait.policy for wait in alike), key=list(Lookback).index)
     labels = tuple(sorted({label for wait in alike for label in wait.labels}))
     is_strict = any(wait.is_strict for wait in alike)
-    return replace(one, labels=labels, lookback=_hull(alike, one.spec), policy=strictest, is_strict=is_strict)
+    return replace(
+        one,
+        labels=labels,
+        lookback=_hull(alike, one.spec),
+        policy=strictest,
+        is_strict=is_strict,
+        max_lag=MaxLag.strictest([wait.max_lag for wait in alike]),
+        oldest=max((wait.oldest for wait in alike if wait.oldest is not None), default=None),
+    )
 
 
 def _hull(waits: Iterable[Wait], spec: PartitionSpec | None) -> PartitionRange | None:

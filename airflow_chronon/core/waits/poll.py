@@ -11,7 +11,14 @@ from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.catalog import IllegalExpression, PartitionCatalog
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.outlook import Forecast
-from airflow_chronon.core.waits.readiness import Readiness, expression_ready, labels_ready, missing_labels, newest_ready
+from airflow_chronon.core.waits.readiness import (
+    Forecasts,
+    Readiness,
+    expression_ready,
+    labels_ready,
+    missing_labels,
+    newest_ready,
+)
 from airflow_chronon.errors import CatalogError
 
 #: An expression that can have no value answers with the error that says so.
@@ -84,18 +91,19 @@ def beyond_now(observation: Observation, *, now: Instant) -> str:
     return "; ".join(found)
 
 
-def judge(waits: Collection[Wait], observation: Observation) -> Readiness:
-    """Whether every wait on a table is over. Raises ``CatalogError`` when one never can be."""
+def judge(waits: Collection[Wait], observation: Observation, *, waited: int = 0) -> Readiness:
+    """Whether every wait on a table is over that has gone on for so many seconds. Raises ``CatalogError`` when one never can be."""
     if observation.trouble:
         return Readiness(False, observation.trouble)
-    verdicts = [_verdict(wait, observation.answers[query_of(wait)], observation.forecasts) for wait in waits]
+    verdicts = [_verdict(wait, observation.answers[query_of(wait)], observation.forecasts, waited) for wait in waits]
     reasons = "; ".join(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason))
     if observation.place and any(_is_absent(observation.answers[query_of(wait)]) for wait in waits):
         reasons += f"; looked for in {observation.place}"
     in_vain = [verdict.hopeless for verdict in verdicts if verdict.hopeless is not None]
     # a wait that fails outweighs one that is passed over
     hopeless = min(in_vain, key=lambda each: each.passes_over, default=None)
-    return Readiness(all(verdict.satisfied for verdict in verdicts), reasons, hopeless)
+    is_over = all(verdict.satisfied for verdict in verdicts)
+    return Readiness(is_over, reasons, hopeless, tuple(each for verdict in verdicts for each in verdict.lagging))
 
 
 def missing_starts(waits: Iterable[Wait], observation: Observation) -> frozenset[Instant]:
@@ -113,15 +121,16 @@ def _is_absent(answer: Answer) -> bool:
     return answer is None or (isinstance(answer, TableListing) and answer.state is TableState.MISSING)
 
 
-def _verdict(wait: Wait, answer: Answer, forecasts: Mapping[Instant, Forecast]) -> Readiness:
+def _verdict(wait: Wait, answer: Answer, forecasts: Mapping[Instant, Forecast], waited: int) -> Readiness:
     if isinstance(answer, IllegalExpression):
         raise answer
     if isinstance(answer, TableListing):
         if not forecasts or wait.spec is None:
-            return labels_ready(wait, answer)
+            return labels_ready(wait, answer, waited=waited)
         decode = wait.spec.format.decode
         missing = {label: forecasts.get(decode(label)) for label in missing_labels(wait, answer)}
-        return labels_ready(wait, answer, {label: each for label, each in missing.items() if each is not None})
+        told: Forecasts = {label: each for label, each in missing.items() if each is not None}
+        return labels_ready(wait, answer, told, waited=waited)
     if wait.expression is not None:
         return expression_ready(wait, answer)
     assert answer is None or isinstance(answer, int)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from types import MappingProxyType
 
-from airflow_chronon.core.calendar.instants import Instant, iso, parse_instant
+from airflow_chronon.core.calendar.instants import Instant, duration_text, iso, parse_instant
 from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionKey, PartitionSpec
 from airflow_chronon.core.partitions.limits import MOST_ASKED
 from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.dependencies import Lookback, PartitionRange, Wait
+from airflow_chronon.core.waits.max_lag import Lagging, lagging
 from airflow_chronon.core.waits.outlook import Forecast, Outlook
 from airflow_chronon.errors import CatalogError, Fault
 
@@ -36,6 +37,7 @@ class Readiness:
     satisfied: bool
     reason: str = ""
     hopeless: Hopeless | None = None
+    lagging: tuple[Lagging, ...] = ()  #: what the run goes without, where ``max_lag`` lets it
 
 
 #: What will become of labels that are not there, as far as anyone knows.
@@ -43,11 +45,14 @@ Forecasts = Mapping[str, Forecast]
 _NO_FORECASTS: Forecasts = MappingProxyType({})
 
 
-def labels_ready(wait: Wait, listing: TableListing, forecasts: Forecasts = _NO_FORECASTS) -> Readiness:
+def labels_ready(
+    wait: Wait, listing: TableListing, forecasts: Forecasts = _NO_FORECASTS, *, waited: int = 0
+) -> Readiness:
     """Whether every label has landed and the lookback is as its policy wants it.
 
-    A missing table is "not yet". Labels that nobody will write are no holes of the lookback, and end the wait where the run
-    itself needs them (C30). Raises ``CatalogError`` when the table can never hold the labels.
+    After so many seconds ``waited`` as ``max_lag`` says, the newest labels may be missing. A missing table is "not yet". Labels
+    that nobody will write are no holes of the lookback, and end the wait where the run itself needs them (C30). Raises
+    ``CatalogError`` when the table can never hold the labels.
     """
     check_shape(wait.table, wait.column, listing)
     landed = listing.labels(wait.column, wait.sub)
@@ -59,7 +64,21 @@ def labels_ready(wait: Wait, listing: TableListing, forecasts: Forecasts = _NO_F
             if is_there
             else f"{wait.table} is not there yet"
         )
-        return Readiness(False, text + _prospects(missing, forecasts), _hopeless(wait, missing, forecasts))
+        text += _prospects(missing, forecasts)
+        found = lagging(wait, landed)
+        if found is None or wait.max_lag is None:
+            return Readiness(False, text, _hopeless(wait, missing, forecasts))
+        after = f"after {duration_text(wait.max_lag.after)} of waiting"
+        if waited < wait.max_lag.after:
+            return Readiness(False, f"{text}; {after} the run goes on with {wait.column}={found.newest} (max_lag)")
+        rest = _lookback_ready(wait, landed.union(found.lacks), forecasts)
+        reasons = [text, f"the run goes on {after}: {found}" if rest.satisfied else "", rest.reason]
+        return replace(rest, reason="; ".join(filter(None, reasons)), lagging=(found,) if rest.satisfied else ())
+    return _lookback_ready(wait, landed, forecasts)
+
+
+def _lookback_ready(wait: Wait, landed: frozenset[str], forecasts: Forecasts) -> Readiness:
+    """Whether the lookback is as its policy wants it."""
     absent = _missing_in_lookback(wait, landed)
     never = tuple(label for label in absent if _is_hopeless(label, forecasts))
     if never and wait.policy is Lookback.REQUIRE and wait.is_strict:

@@ -18,6 +18,7 @@ from airflow_chronon.core.schedules.serialization import (
     spec_to_json,
 )
 from airflow_chronon.core.waits.dependencies import Binding, CutOffs, Lookback, TableDependency
+from airflow_chronon.core.waits.max_lag import MaxLag
 from airflow_chronon.core.waits.outlook import TableWriter
 
 Json = dict[str, Any]
@@ -41,6 +42,7 @@ def dependency_to_json(dependency: TableDependency) -> Json:
         "fixed": list(dependency.fixed_labels) or None,
         "policy": None if dependency.policy is Lookback.IGNORE else dependency.policy.value,
         "strict": dependency.is_strict or None,
+        "max_lag": [dependency.max_lag.partitions, dependency.max_lag.after] if dependency.max_lag else None,
     }
     return {name: value for name, value in full.items() if value is not None}
 
@@ -63,6 +65,7 @@ def dependency_from_json(data: Mapping[str, Any]) -> TableDependency:
         tuple(PartitionKey(label) for label in data.get("fixed", ())),
         Lookback(data.get("policy", Lookback.IGNORE.value)),
         data.get("strict", False),
+        max_lag=MaxLag(*data["max_lag"]) if "max_lag" in data else None,
     )
 
 

@@ -11,10 +11,11 @@ import pytest
 from airflow.triggers.base import TaskSkippedEvent, TaskSuccessEvent, TriggerEvent
 
 from airflow_chronon.airflow.sensors.triggers import BACKSTOP_SECONDS, FAILURE, GateTrigger, PartitionTrigger
-from airflow_chronon.core.calendar.instants import DAY
+from airflow_chronon.core.calendar.instants import DAY, HOUR
 from airflow_chronon.core.partitions.listing import TableListing
 from airflow_chronon.core.schedules.serialization import schedule_to_json
 from airflow_chronon.core.waits.dependencies import CutOffs, Lookback, TableDependency
+from airflow_chronon.core.waits.max_lag import LAGGING_KEY, MaxLag, lagging_from_json
 from airflow_chronon.errors import CatalogError, Fault
 from tests.support.schedules import at
 from tests.support.triggers import DAILY, KEY, ORDERS, finish, gate, outcome, run_of, until
@@ -83,6 +84,47 @@ class TestAWait:
         mocker.patch("airflow_chronon.airflow.sensors.triggers.build_catalog", return_value=catalog)
         assert isinstance(finish(outcome(wait_for())), TaskSuccessEvent)
         assert caplog.text.count("no rights") == 1
+
+    def test_goes_on_with_the_newest_there_once_it_has_waited_so_long(self, wait_for, land, clock, caplog):
+        # C17: max_lag
+        caplog.set_level(logging.INFO)
+        land("raw.orders/ds=2026-05-31")
+        trigger = wait_for(replace(ORDERS, reach=5 * DAY, max_lag=MaxLag(1, HOUR)))
+
+        async def story() -> TriggerEvent:
+            waiting = asyncio.create_task(outcome(trigger))
+            await until(lambda: "after 1h of waiting the run goes on with ds=2026-05-31 (max_lag)" in caplog.text)
+            clock.instant += HOUR - 1
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            clock.instant += 1
+            return await waiting
+
+        event = finish(story())
+        assert isinstance(event, TaskSuccessEvent)
+        (kept,) = lagging_from_json(event.xcoms[LAGGING_KEY])
+        assert (kept.table, kept.newest, kept.lacks) == ("raw.orders", "2026-05-31", (KEY,))
+        (said,) = [each for each in caplog.records if each.levelno == logging.WARNING]
+        assert "the run goes on after 1h of waiting: raw.orders was read up to ds=2026-05-31, 1 partition behind" in (
+            said.message
+        )
+        assert "raw.orders is there" not in caplog.text
+
+    def test_counts_the_time_from_before_a_restart_of_the_triggerer(self, wait_for, land, clock):
+        # C17: max_lag; only Airflow's database knows when the wait began
+        land("raw.orders/ds=2026-05-31")
+        trigger = wait_for(replace(ORDERS, reach=5 * DAY, max_lag=MaxLag(1, HOUR)))
+        trigger.timeout = DAY
+        began = datetime.fromtimestamp(clock.instant - HOUR, UTC)
+        trigger.timeout_after = began + timedelta(seconds=DAY + BACKSTOP_SECONDS)
+        assert LAGGING_KEY in finish(outcome(trigger)).xcoms
+
+    def test_keeps_how_long_it_lasts_only_where_that_matters(self, wait_for):
+        assert "timeout" not in wait_for().serialize()[1]
+        trigger = wait_for()
+        trigger.timeout = DAY
+        _, kwargs = trigger.serialize()
+        assert PartitionTrigger(**kwargs).timeout == DAY
 
     @pytest.mark.parametrize(
         ("policy", "ends"), [(Lookback.WARN, True), (Lookback.IGNORE, True), (Lookback.REQUIRE, False)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -221,3 +222,25 @@ def test_airflows_own_command_makes_each_day_of_a_range_whatever_its_zone(lab: L
         command += ["--reprocess-behavior", "completed"]
         subprocess.run([sys.executable, "-m", "airflow", *command], env=environment, check=True, timeout=120)
     assert keys_of(lab, dag_id, "backfill") == sorted([*days, days[1]])
+
+
+def test_a_run_goes_on_without_the_newest_partition_and_that_is_told(lab: Lab, cli: Cli) -> None:  # C17: max_lag
+    """From the wait in the triggerer to what Airflow's API says of the run."""
+    document = unscheduled(
+        "t.replay.lags__1", "1h", dependencies=[dependency("raw.lagging", "1h", start="6h", partitionColumn="ds")]
+    )
+    own = {"max_lag": {"partitions": 1, "after": "3s"}, "sensor": {"poll_seconds": 1}}
+    document["metaData"]["customJson"] = json.dumps({"airflow": own})
+    dag_id = lab.deploy(document)
+    lab.wait_for(dag_id)
+    before, label = hours(4, 3)
+    for each in (*hours(9, 5), before):
+        folder = lab.airflow.warehouse / "raw.lagging" / f"ds={each}"
+        folder.mkdir(parents=True)
+        (folder / "_SUCCESS").touch()
+    run = lab.ended(lab.airflow.api.trigger(dag_id, partition_key=label))
+    assert run.state == "success"
+    said = f"raw.lagging was read up to ds={before}, 1 partition behind (max_lag)"
+    assert f"the run goes on after 3s of waiting: {said}" in lab.log_of(run, "wait.raw.lagging")
+    (row,) = cli("partitions", dag_id, "--start-ds", label, "--format", "json").json["partitions"]
+    assert (row["state"], row["reason"]) == ("landed", said)
