@@ -99,7 +99,13 @@ def get_provider_info() -> dict[str, Any]:
                 },
             }
         ],
-        "asset-uris": [{"schemes": ["chronon"], "handler": "airflow_chronon.airflow.assets.sanitize_uri"}],
+        "asset-uris": [
+            {
+                "schemes": ["chronon"],
+                "handler": "airflow_chronon.airflow.assets.sanitize_uri",
+                "to_openlineage_converter": "airflow_chronon.airflow.lineage.dataset_of_asset",
+            }
+        ],
     }
 
 

@@ -89,6 +89,7 @@ class _Tasks:
         landed = LandedOperator(
             task_id=LAST_TASK,
             plan=self.plan,
+            namespace_prefix=self.assets.namespace_prefix,
             assets=assets,
             trigger_rule=_ANY_SUCCESS,
             retries=self.plan.settings.retries,
@@ -131,6 +132,7 @@ class _Tasks:
         return works(
             task_id=job,
             plan=self.plan,
+            namespace_prefix=self.assets.namespace_prefix,
             mode=mode,
             job=job,
             conf_path=self.conf_path,

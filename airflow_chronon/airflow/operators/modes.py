@@ -20,6 +20,7 @@ from airflow.sdk.exceptions import (
 from airflow_chronon.airflow.assets import contracts_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
+from airflow_chronon.airflow.lineage import Lineage, LineageMixin, Written
 from airflow_chronon.airflow.masking import mask_filled
 from airflow_chronon.airflow.operators.jobs_left import fingerprint, job_to_wait_for, jobs_key
 from airflow_chronon.airflow.operators.remote import RemoteTask, attempt_of, check_no_job_is_left
@@ -48,6 +49,7 @@ from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import ModeRun, Run
 from airflow_chronon.core.settings.environment import job_environment
 from airflow_chronon.core.settings.variables import filled
+from airflow_chronon.core.waits.dependencies import merged
 from airflow_chronon.core.waits.readiness import check_shape, missing_ranges
 from airflow_chronon.engine.argv import placeholders_of
 from airflow_chronon.engine.build import JobsElsewhere, build_runner, jobs_elsewhere
@@ -64,12 +66,13 @@ NOT_SERIALISED = (
 )
 
 
-class _PlanOperator(BaseOperator):
+class _PlanOperator(LineageMixin, BaseOperator):
     """An operator that knows its conf's plan. The plan stays out of the serialised DAG: a worker parses it anew."""
 
-    def __init__(self, *, plan: ConfPlan, **kwargs: Any) -> None:
+    def __init__(self, *, plan: ConfPlan, namespace_prefix: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._plan = plan
+        self._lineage = Lineage.of(namespace_prefix, plan.producers)
 
     def _requested(self, context: Mapping[str, Any]) -> Run | None:
         """The run that is asked for; a request that contradicts itself fails the task for good, in one sentence."""
@@ -163,7 +166,8 @@ class ChrononOperator(WorkMixin, _PlanOperator):
         if run is not None and of is None:
             raise AirflowSkipException(f"the schedule of {self._mode.value} does not fire for this partition")
         if of is not None:
-            for wait in self._plan.mode_waits(self._mode, of.window):
+            self._lineage.reads = self._plan.mode_waits(self._mode, of.window)
+            for wait in self._lineage.reads:
                 self.log.info("reads %s", format_wait(wait))
         return of, self._request(context, of), keep_grid
 
@@ -329,6 +333,7 @@ class LandedOperator(_PlanOperator):
         if run is None:
             raise AirflowSkipException("no partition was asked for, so none can have landed")
         landed: list[str] = []
+        self._lineage.reads = merged(wait for waits in self._plan.waits(run).values() for wait in waits)
         self.outlets = []  # only what this run wrote: an event of another table would wake its consumers
         for mode, of in run.modes.items():
             asset, table = self._assets.get(mode), output_table(self._plan.conf, mode)
@@ -338,6 +343,7 @@ class LandedOperator(_PlanOperator):
             labels = self._plan.spec.labels(of.window.start, of.window.end)
             self.outlets.append(asset)
             context["outlet_events"][asset].add_partitions(list(labels))
+            self._lineage.writes += (Written(table, self._plan.spec.column, labels),)
             self.log.info("landed in %s: %s", table, ", ".join(labels))
             landed += labels
         return landed
