@@ -125,9 +125,11 @@ class AirflowRest:
         task_id: str | None = None,
         states: Sequence[str] = (),
         dags_like: str = "",
+        ended_since: Instant | None = None,
     ) -> tuple[TaskRecord, ...]:
         query: Json = {"task_id": task_id, "state": states, "order_by": "id", "cursor": ""}
         query |= {"dag_id_pattern": dags_like or None}
+        query |= {"end_date_gte": None if ended_since is None else to_datetime(ended_since)}
         what, at = f"listing the tasks of {dag_id or 'all DAGs'}", {"dag": dag_id or ANY, "run": run_id or ANY}
         return tuple(
             task_of(item) for item in self._pages(what, f"{_RUN}/taskInstances", "task_instances", at=at, query=query)

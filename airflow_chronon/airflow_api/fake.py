@@ -112,6 +112,7 @@ class FakeAirflow:
         task_id: str | None = None,
         states: Sequence[str] = (),
         dags_like: str = "",
+        ended_since: Instant | None = None,
     ) -> tuple[TaskRecord, ...]:
         self._called("tasks", dag_id, run_id)
         return tuple(
@@ -122,6 +123,7 @@ class FakeAirflow:
             and task_id in (None, task.task_id)
             and (not states or task.state in states)
             and _is_like(task.dag_id, dags_like)
+            and (ended_since is None or (task.end is not None and task.end >= ended_since))
         )
 
     def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:

@@ -68,8 +68,12 @@ class AirflowServer(Protocol):
         task_id: str | None = None,
         states: Sequence[str] = (),
         dags_like: str = "",
+        ended_since: Instant | None = None,
     ) -> tuple[TaskRecord, ...]:
-        """Task instances of a run, of a DAG, or of all whose ids hold ``dags_like``, as in :meth:`dags`."""
+        """Task instances of a run, of a DAG, or of all whose ids hold ``dags_like``, as in :meth:`dags`.
+
+        With ``ended_since``, those that ended at that instant or later.
+        """
 
     def earlier_tries(self, task: TaskRecord) -> tuple[TaskRecord, ...]:
         """The tries of a task instance before the present one, oldest first."""

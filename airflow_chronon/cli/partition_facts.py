@@ -17,6 +17,7 @@ from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.cli.intervals import AskedIntervals
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.output import tell
+from airflow_chronon.cli.staleness import find_staleness
 from airflow_chronon.cli.target import Target
 from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import Plan, Verdict
@@ -25,6 +26,7 @@ from airflow_chronon.core.confs.tree import ConfTree
 from airflow_chronon.core.partitions.listing import TableListing
 from airflow_chronon.core.records.history import is_active, seen_plan
 from airflow_chronon.core.runs.skip_reasons import Reason, Skip
+from airflow_chronon.core.runs.stale import Staleness
 from airflow_chronon.core.runs.states import Known, KnownRun, done_labels, newest_runs
 from airflow_chronon.core.runs.why import PartitionFact, TableConf, TaskFact, Unmet
 from airflow_chronon.core.runs.write_order import BUSY_STATES
@@ -68,7 +70,10 @@ class PartitionFacts:
             good=asked.good,
             freshness=plan.settings.freshness,
         )
-        return known if self.server is None else self._with_airflow(known, self.server, asked)
+        if self.server is None:
+            return known
+        known = self._with_airflow(known, self.server, asked)
+        return replace(known, staleness=self._staleness(self.server, asked)) if table in (None, plan.table) else known
 
     def _with_airflow(self, known: Known, server: AirflowServer, asked: AskedIntervals) -> Known:
         """What Airflow adds: runs, which alone tell what of a job is done, and the grid of a table's first write."""
@@ -91,6 +96,17 @@ class PartitionFacts:
         except NoRights as error:  # the rest is worth telling
             tell(f"what the runs went without (max_lag) is not known: {error}")
             return runs
+
+    def _staleness(self, server: AirflowServer, asked: AskedIntervals) -> Staleness | None:
+        """What tells which of the partitions are stale; None where nothing of a conf ran, or nobody may tell."""
+        plan = asked.plan
+        if not isinstance(plan, ConfPlan) or self.dag(plan) is None:
+            return None
+        try:
+            return find_staleness(server, plan, asked.window, now=asked.now)
+        except AirflowError as error:  # the rest is worth telling
+            tell(f"what of {plan.key} is stale is not known: {error}")
+            return None
 
     def _planned(self, plan: Plan) -> Plan:
         """The plan as its file has it: that of what is asked has the schedule of its timetable, which may not be on yet."""

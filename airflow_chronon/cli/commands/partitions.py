@@ -16,12 +16,20 @@ from airflow_chronon.cli.server import AIRFLOW, find_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.cli.target import open_target
 from airflow_chronon.core.calendar.instants import iso
-from airflow_chronon.core.runs.states import PartitionRow
+from airflow_chronon.core.runs.states import PartitionRow, State
 
 CONF = option("conf", metavar="CONF", completer=complete_confs, help="a DAG id, type/name, a name or a file")
 LABELS = (
     option("--start-ds", required=True, metavar="L", help="first partition, inclusive: a label, a day or a time"),
     option("--end-ds", metavar="L", help="last partition, inclusive; the first one when left out"),
+)
+
+STATE = option(
+    "--state",
+    action="append",
+    choices=[state.value for state in State],
+    metavar="S",
+    help=f"show only those in this state, may be repeated: {', '.join(state.value for state in State)}",
 )
 
 
@@ -38,6 +46,8 @@ def partitions(options: argparse.Namespace) -> int:
     for note in plan.range_notes(*ends):
         tell(note)
     rows = asked.rows(facts.known(asked))
+    if options.state:
+        rows = [row for row in rows if row.state.value in options.state]
     show(
         options,
         text=lambda: _text(rows),
@@ -59,7 +69,7 @@ def partitions(options: argparse.Namespace) -> int:
 PARTITIONS = Command(
     "partitions",
     "show which partitions of a conf have landed, or intervals of a job are done, run, failed, or were skipped and why",
-    (CONF, ROOT, *LABELS, AIRFLOW, STATE_ROOT, BUNDLE, FORMAT),
+    (CONF, ROOT, *LABELS, STATE, AIRFLOW, STATE_ROOT, BUNDLE, FORMAT),
     partitions,
 )
 

@@ -16,16 +16,23 @@ def format_cause(cause: Cause) -> list[str]:
 
 def format_roots(cause: Cause) -> str:
     """The answer in one line."""
+    if cause.state == State.STALE.value:
+        return f"{cause.shown} is stale: {cause.text}"
     if cause.state in (State.LANDED.value, State.DONE.value):
-        return f"{cause.shown} is there"
+        above = dict.fromkeys(root.shown for root in cause.roots if root.state == State.STALE.value)
+        made = f", and was made of what is stale: {some_of(list(above))}" if above else ""
+        return f"{cause.shown} is there{made}"
     roots = [root for root in cause.roots if root.state != CauseState.SEEN_ABOVE.value] or [cause]
     told = dict.fromkeys(f"{root.shown} is {root.state}" for root in roots)
     when = "" if cause.expected is None else f"; it should land at about {iso(cause.expected)}"
     return f"{cause.shown} is not there: {some_of(list(told))}{when}"
 
 
+_THERE = (State.LANDED.value, State.STALE.value)
+
+
 def _lines(cause: Cause, first: str, rest: str) -> Iterator[str]:
-    when = "" if cause.expected is None or cause.state == State.LANDED.value else f", by about {iso(cause.expected)}"
+    when = "" if cause.expected is None or cause.state in _THERE else f", by about {iso(cause.expected)}"
     yield f"{first}{cause.shown}: {cause.state}{f' ({cause.text})' if cause.text else ''}{when}"
     below = rest + ("|  " if cause.because else "   ")
     if cause.run_id:

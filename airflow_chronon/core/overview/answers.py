@@ -24,6 +24,7 @@ Json = dict[str, Any]
 #: A letter for each state, in JSON and on the page.
 LETTERS = {
     State.LANDED: "L",
+    State.STALE: "T",
     State.RUNNING: "R",
     State.QUEUED: "Q",
     State.STRANDED: "W",
@@ -34,7 +35,7 @@ LETTERS = {
     State.OPEN: "O",
 }
 #: Of several partitions in one cell the first that there is, is shown.
-_WORST = "FWMRQDSLO"
+_WORST = "FWMTRQDSLO"
 MOST_CELLS = 400_000  #: of one answer
 
 
@@ -264,7 +265,7 @@ def _day(letters: Mapping[str, int]) -> tuple[str] | tuple[str, int]:
     """The worst letter of a day, and how many eighths of what has closed have not landed where some have."""
     worst = next(letter for letter in _WORST if letters.get(letter))
     closed = sum(letters.values()) - letters.get("O", 0)
-    lacking = closed - letters.get("L", 0)
+    lacking = closed - letters.get("L", 0) - letters.get("T", 0)
     if not lacking or lacking == closed:
         return (worst,)
     return worst, min(7, max(1, round(8 * lacking / closed)))

@@ -13,6 +13,7 @@ from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.runs.freshness import is_expected
 from airflow_chronon.core.runs.skip_reasons import Reason, SkipFacts, Skips
+from airflow_chronon.core.runs.stale import Stale, Staleness
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision
@@ -28,6 +29,7 @@ class State(Enum):
     QUEUED = "queued"
     STRANDED = "stranded"  #: its newest run is queued, and Airflow never starts it
     FAILED = "failed"  #: its newest run failed; an older one may have landed
+    STALE = "stale"  #: it has landed, and what it reads was written after it
     LANDED = "landed"
     DONE = "done"  #: of a job, which has no table: a run of it ended well
     DUE = "due"  #: its run comes by itself
@@ -70,11 +72,14 @@ class PartitionRow:
     reason: str = ""
     good: State = State.LANDED  #: what it is when it is there
     late_since: Instant | None = None  #: since when it should have been there, by its conf's ``freshness``
+    stale: Stale | None = None  #: why it is stale
 
     def as_json(self) -> dict[str, Any]:
         row: dict[str, Any] = {"label": self.label, "start": iso(self.start), "state": self.state.value}
         if self.late_since is not None:
             row["late_since"] = iso(self.late_since)
+        if self.stale is not None:
+            row["stale"] = self.stale.as_json()
         if self.landed is not None:
             row[self.good.value] = self.landed
         return row | ({"run_id": self.run_id} if self.run_id else {}) | ({"reason": self.reason} if self.reason else {})
@@ -93,6 +98,7 @@ class Known:
     halted: Reason | None = None  #: why nothing fires in Airflow now
     good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
     freshness: int | None = None  #: how many seconds after its end a partition that is not there is late
+    staleness: Staleness | None = None  #: None: nobody asked
 
 
 def partition_rows(
@@ -116,6 +122,12 @@ class PartitionStates:
     def row(self, start: Instant) -> PartitionRow:
         """The partition that starts at ``start``."""
         row, freshness, schedule = self._row(start), self._known.freshness, self._schedule
+        if row.state is State.LANDED and self._known.staleness is not None:
+            stale = self._known.staleness.of(start)
+            if stale is not None:
+                return replace(
+                    row, state=State.STALE, stale=stale, reason="; ".join(filter(None, (str(stale), row.reason)))
+                )
         if freshness is None or row.landed or row.state is row.good or not isinstance(schedule, PartitionedSchedule):
             return row
         late_since, begun = schedule.end_of(start) + freshness, self._first_landed

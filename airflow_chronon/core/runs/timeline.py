@@ -43,10 +43,11 @@ def timeline(
     closed_until = min(end, max(first, schedule.grid.floor(now)))  # starts before it have closed
     spans = _Spans()
     at = first
+    stale = known.staleness.ranges(first, closed_until) if known.staleness else StartRanges(step)
     special = sorted(start for start in states.runs if first <= start < closed_until)
     for part in (*landed.within(first, closed_until), range(closed_until, closed_until)):
         _judge_gap(spans, range(at, part.start, step), special, states, known, schedule, now)
-        _landed_part(spans, part, special, states)
+        _landed_part(spans, part, special, states, stale)
         at = part.stop
     spans.add(State.OPEN, "", (end - closed_until) // step)
     return spans.found
@@ -82,14 +83,26 @@ class _Labels:
         return self.schedule.spec.format.decode(str(label)) in self.ranges
 
 
-def _landed_part(spans: _Spans, part: range, special: Sequence[Instant], states: PartitionStates) -> None:
+def _landed_part(
+    spans: _Spans, part: range, special: Sequence[Instant], states: PartitionStates, stale: StartRanges
+) -> None:
     """Landed partitions, but for those of which a run says something else."""
     at = part.start
     for start in special[bisect_left(special, part.start) : bisect_left(special, part.stop)]:
-        spans.add(State.LANDED, "", (start - at) // part.step)
+        _landed_stretch(spans, range(at, start, part.step), stale)
         spans.add_row(states.row(start))
         at = start + part.step
-    spans.add(State.LANDED, "", (part.stop - at) // part.step)
+    _landed_stretch(spans, range(at, part.stop, part.step), stale)
+
+
+def _landed_stretch(spans: _Spans, stretch: range, stale: StartRanges) -> None:
+    """Landed partitions of which no run says anything else."""
+    at = stretch.start
+    for part in stale.within(stretch.start, stretch.stop):
+        spans.add(State.LANDED, "", (part.start - at) // stretch.step)
+        spans.add(State.STALE, "", len(part))
+        at = part.stop
+    spans.add(State.LANDED, "", (stretch.stop - at) // stretch.step)
 
 
 def _judge_gap(
@@ -161,7 +174,7 @@ def _run_end(schedule: PartitionedSchedule) -> Callable[[Instant], Instant]:
 
 def _lasting_reason(row: PartitionRow) -> str:
     """The reason of a row, where its neighbours may share it."""
-    return "" if row.state in (State.DUE, State.STRANDED) else row.reason
+    return "" if row.state in (State.DUE, State.STRANDED, State.STALE) else row.reason
 
 
 def spans_of(rows: Iterable[PartitionRow]) -> list[Span]:

@@ -190,8 +190,13 @@ class _Walk:
         cause = Cause(plan.key, row.label, row.state.value, text=row.reason, dag_id=plan.dag_id, run_id=run_id)
         again = f"airflow-chronon backfill {plan.dag_id} --start-ds {quote(row.label)}"
         match row.state:
+            case State.STALE:
+                above = tuple(self._stale_above(plan, table, start))
+                return replace(cause, remedy=f"{again} --all", because=above, expected=self.facts.now)
             case State.LANDED | State.DONE:
-                return replace(cause, expected=self.facts.now)
+                above = tuple(self._stale_above(plan, table, start))
+                text = cause.text or ("it was made of what is stale" if above else "")
+                return replace(cause, text=text, because=above, expected=self.facts.now)
             case State.OPEN | State.DUE:
                 return self._to_come(cause, plan, table, start)
             case State.QUEUED:
@@ -338,6 +343,25 @@ class _Walk:
             return
         for writer in writers:
             yield from self._of_writer(wait, unmet.labels, writer)
+
+    def _stale_above(self, plan: Plan, table: str, start: Instant) -> Iterator[Cause]:
+        """What is stale of that which a partition was made of, followed upstream; lookbacks are not followed."""
+        if not isinstance(plan, ConfPlan) or table != plan.table:
+            return
+        for wait in _waits_of(plan, table, start, None):
+            if wait.spec is None or not wait.labels:
+                continue
+            decode = wait.spec.format.decode
+            for writer in self.facts.writers(plan, wait.table):
+                source = writer.verdict.plan
+                if not isinstance(source, ConfPlan) or wait.table != source.table:
+                    continue
+                starts = sorted({source.spec.grid.floor(decode(label)) for label in wait.labels})
+                for fact in self.facts.partitions(source, wait.table, starts):
+                    if fact.row.state in (State.STALE, State.LANDED):
+                        cause = self.partition(source, wait.table, fact.row.start, fact=fact)
+                        if cause.state == State.STALE.value or cause.because:
+                            yield cause
 
     def _of_writer(self, wait: Wait, labels: Sequence[str], writer: TableConf) -> Iterator[Cause]:
         """The labels that a conf is to write, those with the same fate together."""

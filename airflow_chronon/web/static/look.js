@@ -2,6 +2,7 @@
 
 export const STATES = {
   L: { name: "landed", colour: "#3f9c6d" },
+  T: { name: "stale", colour: "#c9a227" },
   R: { name: "running", colour: "#3478d4" },
   Q: { name: "queued", colour: "#8d93a5" },
   W: { name: "stranded", colour: "#a2602c" },
@@ -32,13 +33,14 @@ export function drawCell(context, letter, x, y, width, height) {
   else if (letter === "S") context.fillRect(x, y + half, width, height - half);
   else if (letter === "Q") context.fillRect(x, y, width, half);
   else context.fillRect(x, y, width, height);
-  context.fillStyle = letter === "R" || letter === "F" || letter === "W" ? "#fff" : colour;
+  context.fillStyle = letter === "R" || letter === "F" || letter === "W" || letter === "T" ? "#fff" : colour;
   if (letter === "R" && width > 2) context.fillRect(x + 1, y + half, width - 2, 1);
   if (letter === "W" && width > 2) context.fillRect(x + 1, y + 2, width - 2, 1);
+  if (letter === "T" && width > 2) context.fillRect(x + 1, y + height - 3, width - 2, 1);
   if (letter === "F" && width > 4) line(context, x + 1, y + height - 1, x + width - 1, y + 1);
 }
 
-const STACKED = "FWMRQDSOL"; // from the top of a cell that holds several
+const STACKED = "FWMTRQDSOL"; // from the top of a cell that holds several
 const PALE = { S: 0.75, O: 0.12 };
 
 /** A cell that holds several partitions: of each state as much as there is of it, never less than can be seen. */

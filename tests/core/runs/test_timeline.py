@@ -9,12 +9,16 @@ import pytest
 
 from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow, iso
 from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.partitions.grid import PartitionGrid
+from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
 from airflow_chronon.core.partitions.start_ranges import StartRanges
 from airflow_chronon.core.runs.skip_reasons import Reason, Skip
+from airflow_chronon.core.runs.stale import Staleness, WriteTimes
 from airflow_chronon.core.runs.states import Known, KnownRun, State, partition_rows
 from airflow_chronon.core.runs.timeline import Span, spans_of, timeline
 from airflow_chronon.core.schedules.revision import ScheduleRevision
 from airflow_chronon.core.settings.model import Settings
+from airflow_chronon.core.waits.dependencies import TableDependency
 from tests.support.confs import at, plan_of, staging_query
 
 SCHEDULES = [
@@ -41,6 +45,21 @@ def random_settings(rng: random.Random, around: int, span: int) -> Settings:
     if rng.random() < 0.15:
         given["covers"] = "newest"
     return Settings(**given)  # type: ignore[arg-type]
+
+
+def random_staleness(rng: random.Random, starts: list[int], step: int) -> Staleness:
+    """A table that reads one of its own grid; some partitions of both were written, some again."""
+
+    def writes() -> WriteTimes:
+        chosen = [rng.choice(starts) for _ in range(rng.randrange(0, 60))]
+        widths = [rng.choice([1, 1, 7]) * step for _ in chosen]
+        return WriteTimes.of(
+            (TimeWindow(start, start + width), rng.randrange(9)) for start, width in zip(chosen, widths, strict=True)
+        )
+
+    grid = PartitionGrid(step)
+    read = TableDependency("ns.t", "ds", PartitionSpec(grid, partition_format("yyyy-MM-dd-HH-mm")), reach=2 * step)
+    return Staleness(grid, [read], writes(), {"ns.t": writes()})
 
 
 def random_case(seed: int) -> tuple[ConfPlan, TimeWindow, StartRanges, Known, int]:
@@ -84,6 +103,7 @@ def random_case(seed: int) -> tuple[ConfPlan, TimeWindow, StartRanges, Known, in
         revisions=revisions,
         halted=Reason(Skip.PAUSED, "in Airflow, now") if rng.random() < 0.1 else None,
         kept_grid="9h" if rng.random() < 0.05 else None,
+        staleness=random_staleness(rng, starts, step) if rng.random() < 0.5 else None,
     )
     return found, TimeWindow(first, first + count * step), landed, known, now
 
