@@ -23,6 +23,7 @@ from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, faults_of, good_plans
 from airflow_chronon.core.describe.description import Neighbours, table_facts
 from airflow_chronon.core.describe.page import off_page, plan_page
+from airflow_chronon.core.overview.snapshot import snapshot_key
 from airflow_chronon.core.records.history import is_active, seen_plan
 from airflow_chronon.core.records.manifest import plan_of_manifest
 from airflow_chronon.deployment import Deployment
@@ -153,7 +154,11 @@ class _Loading:
         from airflow_chronon.airflow.dags.plans import build_dag
 
         found, root, picked, neighbours = self.found, self.root, self.picked, self.neighbours
-        assets = TableAssets(root.namespace_prefix, None if neighbours is None else neighbours.tables)
+        assets = TableAssets(
+            root.namespace_prefix,
+            None if neighbours is None else neighbours.tables,
+            snapshot_key(found.bundle, root.branch),
+        )
         chosen = [plan for plan in self.plans if picked.takes(plan.dag_id, key=plan.key, team=plan.team)]
         records, waiting = Records(), [plan.dag_id for plan in chosen if plan.starts_when_seen]
         if waiting:
@@ -210,7 +215,7 @@ class _Loading:
                 if picked.pages:
                     page = off_page(plan, self.verdicts, problems=root.other_problems, held_on=root.held_on)
                 facts = None if neighbours is None else {**table_facts(plan), **neighbours.tables}
-                assets = TableAssets(root.namespace_prefix, facts)
+                assets = TableAssets(root.namespace_prefix, facts, snapshot_key(found.bundle, root.branch))
                 yield build_dag(plan, path=path, doc=page, assets=assets, fires=Fires.NEVER)
             except Exception as error:
                 self._not_built(error, key=dag_id, file=self._record_place)

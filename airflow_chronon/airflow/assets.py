@@ -38,6 +38,7 @@ class TableAssets:
 
     namespace_prefix: str = ""
     facts: Mapping[str, TableFacts] | None = None
+    snapshot: str = ""  #: the key of what the reconciler keeps of the deployment in the state of :func:`snapshot_asset`
     _made: dict[str, Asset] = field(default_factory=dict, init=False, repr=False)  #: most are named by several DAGs
 
     def written(self, table: str) -> Asset:

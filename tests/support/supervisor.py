@@ -13,7 +13,9 @@ from typing import Any
 from airflow.sdk.execution_time.comms import GetAssetStateStoreByName, GetDRCount, GetTaskStates
 
 from airflow_chronon.core.calendar.instants import Instant
+from airflow_chronon.core.overview.snapshot import SNAPSHOT_ASSET
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET
+from airflow_chronon.core.runs.task_ids import LAST_TASK
 
 
 @dataclass(frozen=True)
@@ -35,19 +37,23 @@ class FakeSupervisor:
     runs: list[FakeRun] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
     contracts: dict[str, str] = field(default_factory=dict)  #: by key, the grids of first writes (C22)
+    snapshots: dict[str, str] = field(default_factory=dict)  #: by key, what the reconciler keeps of deployments
 
     async def asend(self, msg: Any) -> Any:
         self.asked.append(msg)
         if isinstance(msg, GetAssetStateStoreByName):
-            assert msg.name == CONTRACTS_ASSET
-            kept = self.contracts.get(msg.key)
+            assert msg.name in (CONTRACTS_ASSET, SNAPSHOT_ASSET)
+            kept = (self.contracts if msg.name == CONTRACTS_ASSET else self.snapshots).get(msg.key)
             return SimpleNamespace(error="ASSET_STORE_NOT_FOUND") if kept is None else SimpleNamespace(value=kept)
         runs = [run for run in self.runs if run.dag_id == msg.dag_id]
         runs = [run for run in runs if msg.run_ids is None or run.run_id in msg.run_ids]
         if isinstance(msg, GetTaskStates):
-            assert msg.task_ids is not None
             states = {
-                run.run_id: {task_id: run.tasks.get(task_id, run.last_task) for task_id in msg.task_ids} for run in runs
+                run.run_id: {
+                    task_id: run.tasks.get(task_id, run.last_task)
+                    for task_id in msg.task_ids or (*run.tasks, LAST_TASK)
+                }
+                for run in runs
             }
             return SimpleNamespace(task_states=states)
         assert isinstance(msg, GetDRCount), f"a triggerer cannot read the answer to {type(msg).__name__}"

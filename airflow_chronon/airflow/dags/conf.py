@@ -163,6 +163,7 @@ class _Tasks:
                     catalog=self._catalog(table),
                     settings=self.plan.settings.sensor,
                     writers=self.plan.writers.get(table, ()),
+                    snapshot=self.assets.snapshot,
                     conf=str(self.plan.conf.key),
                     output=self._output,
                     **self.around,

@@ -73,7 +73,8 @@ class PartitionSensor(_StartsDeferred):
     """Waits for what a run needs of one table; one task per table, however many modes need it.
 
     ``dependencies`` holds, per mode, how the mode reads the table. ``settings.timeout`` counts from the moment the wait
-    began, restarts of the triggerer included. ``writers`` are the modes of this tree's confs that write the table (C30).
+    began, restarts of the triggerer included. ``writers`` are the modes of this tree's confs that write the table (C30);
+    ``snapshot`` is where the reconciler keeps what is known of their deployment.
     """
 
     trigger_class = PartitionTrigger
@@ -88,6 +89,7 @@ class PartitionSensor(_StartsDeferred):
         catalog: dict[str, Any],
         settings: SensorSettings,
         writers: Iterable[TableWriter] = (),
+        snapshot: str = "",
         **kwargs: Any,
     ) -> None:
         by_mode = {mode.value: [dependency_to_json(each) for each in found] for mode, found in dependencies.items()}
@@ -103,6 +105,8 @@ class PartitionSensor(_StartsDeferred):
         }
         if any(each.max_lag is not None for found in dependencies.values() for each in found):
             trigger_kwargs["timeout"] = settings.timeout
+        if trigger_kwargs["writers"] != "[]" and snapshot:
+            trigger_kwargs["snapshot"] = snapshot
         timeout = timedelta(seconds=settings.timeout + BACKSTOP_SECONDS)
         super().__init__(trigger_kwargs=trigger_kwargs, trigger_timeout=timeout, **kwargs)
 

@@ -25,6 +25,7 @@ from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, req
 from airflow_chronon.airflow.sensors.own_run import is_overtaken, kept_grid
 from airflow_chronon.airflow.sensors.supervisor import ProcessSupervisor
 from airflow_chronon.airflow.sensors.table_polls import TablePolls
+from airflow_chronon.airflow.sensors.upstream_log import UpstreamLog
 from airflow_chronon.airflow.sensors.writers import TableOutlook
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
@@ -37,7 +38,7 @@ from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnNever, OnTimeout
 from airflow_chronon.core.waits.dependencies import Wait, merged
 from airflow_chronon.core.waits.max_lag import LAGGING_KEY
-from airflow_chronon.core.waits.poll import Observation, Query, beyond_now, judge, observe, queries_of
+from airflow_chronon.core.waits.poll import Observation, Query, beyond_now, judge, missing_starts, observe, queries_of
 from airflow_chronon.core.waits.readiness import Hopeless, Readiness
 from airflow_chronon.core.waits.serialization import dependency_from_json, writer_from_json
 from airflow_chronon.errors import ChrononError
@@ -112,6 +113,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     _expressions: ClassVar[ThreadPoolExecutor] = ThreadPoolExecutor(2, thread_name_prefix="chronon-expressions")
     #: The newest observation of each stream, so that a wait that joins between two polls need not wait for the next one.
     _observations: ClassVar[dict[Hashable, tuple[float, Observation]]] = {}
+    #: What is known of the runs upstream, for all waits of this process.
+    _upstream: ClassVar[UpstreamLog] = UpstreamLog()
     #: What the waits of each stream need, by trigger.
     _needed: ClassVar[dict[Hashable, dict[int, tuple[Wait, ...]]]] = {}
 
@@ -128,6 +131,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         writers: str = "[]",  # as text: Airflow walks through what is not, at every parse
         queries: list[list[str]] | None = None,
         timeout: int = 0,
+        snapshot: str = "",
         conf: str = "",
         output: str = "",
         **request: str,
@@ -136,11 +140,13 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         self.dependencies, self.table, self.catalog = dependencies, table, catalog
         self.poll_seconds, self.on_timeout, self.on_never = poll_seconds, on_timeout, on_never
         self.writers = writers
-        self.queries, self.timeout = queries, timeout
+        self.queries, self.timeout, self.snapshot = queries, timeout, snapshot
         self._began = now()
         self._waits: tuple[Wait, ...] = ()
         self._outcome: TriggerEvent | None = None
-        self._said_in_vain = ""
+        self._said, self._said_in_vain = "", ""
+        self._is_untold = False  #: whether what it lacks has changed since it was followed upstream
+        self._telling: asyncio.Task[None] | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         names = (
@@ -153,7 +159,8 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             "writers",
             "queries",
         )
-        kept = {name: getattr(self, name) for name in names} | ({"timeout": self.timeout} if self.timeout else {})
+        kept = {name: getattr(self, name) for name in names}
+        kept |= {name: value for name in ("timeout", "snapshot") if (value := getattr(self, name))}
         return f"{__name__}.PartitionTrigger", kept | self._shared_fields()
 
     def shared_stream_key(self) -> Hashable | None:
@@ -217,16 +224,18 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 yield event
         finally:
             needed.pop(id(self), None)
+            if self._telling is not None:
+                self._telling.cancel()
 
     async def _judged(self, observations: AsyncIterator[Observation]) -> AsyncIterator[TriggerEvent]:
-        said, seconds = "", None
+        seconds = None
         while True:
             try:
                 observation = await asyncio.wait_for(anext(observations), seconds)
             except StopAsyncIteration:
                 return
             except TimeoutError:
-                yield self._out_of_time(said)
+                yield self._out_of_time(self._said)
                 return
             try:
                 readiness = await asyncio.to_thread(judge, self._waits, observation, waited=now() - self._since)
@@ -235,9 +244,7 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 return
             if odd := beyond_now(observation, now=now()):
                 self.log.warning("%s: %s", self.table, odd)
-            if readiness.reason and readiness.reason != said:
-                said = readiness.reason
-                self.log.log(30 if readiness.satisfied else 20, "%s", said)
+            self._say(readiness, observation)
             if readiness.satisfied:
                 yield self._is_there(readiness)
                 return
@@ -247,6 +254,24 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                     yield event
                     return
             seconds = None if self._deadline is None else max(0, self._deadline - now())
+
+    def _say(self, readiness: Readiness, observation: Observation) -> None:
+        """Tell what the run lacks when that has changed; of a table of this tree also why, beside the wait."""
+        if readiness.reason and readiness.reason != self._said:
+            self._said, self._is_untold = readiness.reason, bool(self.snapshot) and not readiness.satisfied
+            self.log.log(30 if readiness.satisfied else 20, "%s", self._said)
+        is_telling = self._telling is not None and not self._telling.done()
+        if self._is_untold and not readiness.satisfied and not is_telling and self._upstream.may_tell():
+            self._is_untold = False
+            self._telling = asyncio.create_task(self._tell_upstream(observation))
+
+    async def _tell_upstream(self, observation: Observation) -> None:
+        starts = await asyncio.to_thread(missing_starts, self._waits, observation)
+        found = self._upstream.lines(
+            self.table, starts, snapshot=self.snapshot, supervisor=ProcessSupervisor(), now=now()
+        )
+        for line in await found:
+            self.log.info("%s", line)
 
     def _is_there(self, readiness: Readiness) -> TriggerEvent:
         """The end of a wait; what the run goes without is kept with it."""
