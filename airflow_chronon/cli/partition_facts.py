@@ -85,7 +85,23 @@ class PartitionFacts:
             runs = self._with_lagging(runs, server, plan)
         landed = known.landed if plan.has_partitions else done_labels(schedule, runs)
         halted = _halted(self.dag(plan))
-        return replace(known, runs=runs, landed=landed, kept_grid=kept_grid(server, plan), halted=halted)
+        known = replace(known, runs=runs, landed=landed, kept_grid=kept_grid(server, plan), halted=halted)
+        return replace(known, landed_inputs=self._landed_inputs(plan, runs))
+
+    def _landed_inputs(self, plan: Plan, runs: Sequence[KnownRun]) -> Mapping[str, frozenset[str]]:
+        """What is there by now of the tables of which runs went without something; a table that does not answer is left out."""
+        found: dict[str, frozenset[str]] = {}
+        if not isinstance(plan, ConfPlan):
+            return found
+        for run in runs:
+            tables = {lag.table for lag in run.lagging} - set(found)
+            one = plan.schedule.partition(run.window.start)
+            for wait in plan.mode_waits(plan.schedule.main_mode, one) if tables else ():
+                if wait.table in tables and wait.spec is not None:
+                    listing = self._observed(plan, wait).answers.get(query_of(wait))
+                    if isinstance(listing, TableListing):
+                        found[wait.table] = frozenset(listing.labels(wait.column, wait.sub))
+        return found
 
     def _with_lagging(self, runs: list[KnownRun], server: AirflowServer, plan: Plan) -> list[KnownRun]:
         """What the runs went without (``max_lag``), where the conf lets them."""

@@ -126,6 +126,31 @@ def test_what_a_run_went_without_is_told(place: Place, command: Command, airflow
     assert "1 partition behind (max_lag)" in command("partitions", CONF, "--root", place.root, *span).out
 
 
+def test_what_a_run_went_without_makes_its_partition_stale_once_it_is_there(
+    place: Place, command: Command, airflow: FakeAirflow
+) -> None:
+    # C17: of a table that nobody here writes, only its listing tells
+    let_lag(place)
+    place.land(*labels(1, 1))
+    airflow.run_records = [run(labels(1, 1)[0], "success")]
+    source = "checkout_features.checkout_orders_every_15m_delay5__1"
+    lag = Lagging(source, "ds", PartitionKey("2026-06-01-01-30"), (PartitionKey("2026-06-01-01-45"),))
+    airflow.xcoms[DAG, f"scheduled__{labels(1, 1)[0]}", "wait.raw.orders", LAGGING_KEY] = json.dumps([lag.to_json()])
+    asked = ("partitions", CONF, "--root", place.root, "--start-ds", labels(1, 1)[0], "--format", "json")
+    folder = place.warehouse / source
+    for label, state in (("2026-06-01-01-30", "landed"), ("2026-06-01-01-45", "stale")):
+        (folder / f"ds={label}").mkdir(parents=True)
+        (folder / f"ds={label}" / "part-0.parquet").touch()
+        (row,) = command(*asked).json["partitions"]
+        assert row["state"] == state
+    assert row["reason"].startswith(f"{source} 2026-06-01-01-45 is there, and this was written without it (max_lag); ")
+    assert row["stale"] == {"table": source, "label": "2026-06-01-01-45", "wrote": None, "written": None}
+    again = replace(run(labels(1, 1)[0], "success", "backfill"), start=run(labels(1, 1)[0], "success").run_after + HOUR)
+    airflow.run_records.append(again)
+    (row,) = command(*asked).json["partitions"]
+    assert row["state"] == "landed", "it was written again, with all that it reads"
+
+
 def test_a_user_who_may_not_see_what_runs_went_without_is_told_the_rest(
     place: Place, command: Command, airflow: FakeAirflow
 ) -> None:

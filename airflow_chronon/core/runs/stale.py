@@ -9,7 +9,7 @@ stale one is stale once that one has been written again.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
@@ -21,6 +21,7 @@ from airflow_chronon.core.partitions.grid import PartitionGrid
 from airflow_chronon.core.partitions.labels import IllegalLabel, PartitionSpec
 from airflow_chronon.core.partitions.start_ranges import StartRanges
 from airflow_chronon.core.waits.dependencies import TableDependency, Wait
+from airflow_chronon.core.waits.max_lag import Lagging
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,32 @@ class Stale:
 
     table: str
     label: str  #: what was written, by its label in that table
-    wrote: Instant
-    written: Instant  #: when the stale partition itself was written
+    wrote: Instant | None = None  #: None: it landed at some time after the run had gone on without it
+    written: Instant | None = None  #: when the stale partition itself was written; None: it is not known
 
     def __str__(self) -> str:
+        if self.wrote is None or self.written is None:
+            return f"{self.table} {self.label} is there, and this was written without it (max_lag)"
         return (
             f"{self.table} {self.label} was written at {iso(self.wrote)}, after this was written at {iso(self.written)}"
         )
 
     def as_json(self) -> dict[str, Any]:
-        return {"table": self.table, "label": self.label, "wrote": iso(self.wrote), "written": iso(self.written)}
+        times = {"wrote": self.wrote, "written": self.written}
+        return {"table": self.table, "label": self.label} | {
+            name: None if time is None else iso(time) for name, time in times.items()
+        }
+
+
+def passed_over(lagging: Iterable[Lagging], landed: Mapping[str, Container[str]]) -> Stale | None:
+    """Why a partition is stale whose run went without others (``max_lag``) of which one is there by now.
+
+    ``landed`` are the labels of the tables that were looked at. It tells of tables too of which nobody knows when they were written.
+    """
+    for lag in lagging:
+        for label in lag.landed_since(landed.get(lag.table, ())):
+            return Stale(lag.table, label)
+    return None
 
 
 @dataclass(frozen=True)
@@ -126,7 +143,7 @@ class Staleness:
         if own is None or self._newest is None or self._newest <= own[0]:
             return None
         found = [stale for each in self._known for stale in self._of(each, start, end, own[0])]
-        return max(found, key=lambda stale: stale.wrote, default=None)
+        return max(found, key=lambda stale: stale.wrote or 0, default=None)
 
     def ranges(self, first: Instant, end: Instant) -> StartRanges:
         """The stale partitions that start in ``[first, end)``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from airflow_chronon.core.calendar.instants import Instant, TimeWindow, iso
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.runs.freshness import is_expected
 from airflow_chronon.core.runs.skip_reasons import Reason, SkipFacts, Skips
-from airflow_chronon.core.runs.stale import Stale, Staleness
+from airflow_chronon.core.runs.stale import Stale, Staleness, passed_over
 from airflow_chronon.core.schedules.base import AnySchedule
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule
 from airflow_chronon.core.schedules.revision import ScheduleRevision
@@ -99,6 +99,9 @@ class Known:
     good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
     freshness: int | None = None  #: how many seconds after its end a partition that is not there is late
     staleness: Staleness | None = None  #: None: nobody asked
+    landed_inputs: Mapping[str, Container[str]] = field(
+        default_factory=dict
+    )  #: of tables that runs went without, by table
 
 
 def partition_rows(
@@ -122,17 +125,23 @@ class PartitionStates:
     def row(self, start: Instant) -> PartitionRow:
         """The partition that starts at ``start``."""
         row, freshness, schedule = self._row(start), self._known.freshness, self._schedule
-        if row.state is State.LANDED and self._known.staleness is not None:
-            stale = self._known.staleness.of(start)
-            if stale is not None:
-                return replace(
-                    row, state=State.STALE, stale=stale, reason="; ".join(filter(None, (str(stale), row.reason)))
-                )
+        if (stale := self._stale(row)) is not None:
+            reason = "; ".join(filter(None, (str(stale), row.reason)))
+            return replace(row, state=State.STALE, stale=stale, reason=reason)
         if freshness is None or row.landed or row.state is row.good or not isinstance(schedule, PartitionedSchedule):
             return row
         late_since, begun = schedule.end_of(start) + freshness, self._first_landed
         is_owed = is_expected(schedule, start) and (begun is None or start > begun)
         return replace(row, late_since=late_since) if late_since <= self._now and is_owed else row
+
+    def _stale(self, row: PartitionRow) -> Stale | None:
+        if row.state is not State.LANDED:
+            return None
+        staleness, run = self._known.staleness, self.runs.get(row.start)
+        stale = None if staleness is None else staleness.of(row.start)
+        if stale is not None or run is None:
+            return stale
+        return passed_over(run.lagging, self._known.landed_inputs)
 
     @cached_property
     def _first_landed(self) -> Instant | None:

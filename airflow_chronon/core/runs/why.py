@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cached_property
 from shlex import quote
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ from airflow_chronon.core.waits.dependencies import Wait
 
 DEEPEST = 50  #: confs that are followed one behind the other
 MOST_CAUSES = 200  #: of one answer
+MOST_JUDGED = 5_000  #: partitions that are not shown, and that are judged for an estimate
 _ENDED = ("success", "skipped", "failed", "upstream_failed", "removed")
 _WORKING = ("running", "restarting")
 _AT_WORK = (*_WORKING, "deferred")
@@ -163,13 +165,14 @@ class _Walk:
     """From a partition to its roots; what was explained once is not explained again."""
 
     facts: WhyFacts
+    most: int = MOST_CAUSES
     known: dict[tuple[str, str, Instant], Cause] = field(default_factory=dict)
     path: list[tuple[str, str, Instant]] = field(default_factory=list)
 
     def partition(self, plan: Plan, table: str, start: Instant, *, fact: PartitionFact | None = None) -> Cause:
         at = (plan.key, table, start)
         label = plan.need_schedule().label(start)
-        if at in self.path or at in self.known or len(self.path) >= DEEPEST or len(self.known) >= MOST_CAUSES:
+        if at in self.path or at in self.known or len(self.path) >= DEEPEST or len(self.known) >= self.most:
             before = self.known.get(at)
             text = (
                 "" if before is not None or at in self.path else "the chain is followed no further: ask about this one"
@@ -390,7 +393,26 @@ class _Walk:
             ):
                 text = f"it has no schedule for {mode.value}: it is run by hand"
                 cause = replace(cause, state=CauseState.UNSCHEDULED.value, text=text)
-            yield replace(cause, more=len(facts) - 1)
+            yield replace(cause, more=len(facts) - 1, expected=self._last_expected(plan, wait.table, cause, facts[1:]))
+
+    def _last_expected(
+        self, plan: ConfPlan, table: str, cause: Cause, others: Sequence[PartitionFact]
+    ) -> Instant | None:
+        """When the last of some partitions should land that are shown as one; ``cause`` is that of the first."""
+        if cause.expected is None or not others or others[0].row.state not in (State.OPEN, State.DUE):
+            return cause.expected
+        found = [cause.expected]
+        for fact in others:
+            expected = self._unshown.partition(plan, table, fact.row.start, fact=fact).expected
+            if expected is None:
+                return None
+            found.append(expected)
+        return max(found)
+
+    @cached_property
+    def _unshown(self) -> _Walk:
+        """A walk to partitions that are judged and not shown."""
+        return self if self.most == MOST_JUDGED else _Walk(self.facts, MOST_JUDGED, path=self.path)
 
     def _estimate(
         self, plan: Plan, table: str, because: Sequence[Cause], *, earliest: Instant | None = None

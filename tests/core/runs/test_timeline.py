@@ -10,7 +10,7 @@ import pytest
 from airflow_chronon.core.calendar.instants import DAY, HOUR, TimeWindow, iso
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.partitions.grid import PartitionGrid
-from airflow_chronon.core.partitions.labels import PartitionSpec, partition_format
+from airflow_chronon.core.partitions.labels import PartitionKey, PartitionSpec, partition_format
 from airflow_chronon.core.partitions.start_ranges import StartRanges
 from airflow_chronon.core.runs.skip_reasons import Reason, Skip
 from airflow_chronon.core.runs.stale import Staleness, WriteTimes
@@ -19,6 +19,7 @@ from airflow_chronon.core.runs.timeline import Span, spans_of, timeline
 from airflow_chronon.core.schedules.revision import ScheduleRevision
 from airflow_chronon.core.settings.model import Settings
 from airflow_chronon.core.waits.dependencies import TableDependency
+from airflow_chronon.core.waits.max_lag import Lagging
 from tests.support.confs import at, plan_of, staging_query
 
 SCHEDULES = [
@@ -90,6 +91,8 @@ def random_case(seed: int) -> tuple[ConfPlan, TimeWindow, StartRanges, Known, in
         width = rng.choice([1, 1, 1, 7]) * step
         state = rng.choice(["success", "failed", "running", "queued"])
         run = KnownRun(f"r{number}", state, rng.random() < 0.5, TimeWindow(start, start + width), (number, ""))
+        if rng.random() < 0.3:
+            run = replace(run, lagging=(Lagging("ns.e", "ds", PartitionKey("a"), (PartitionKey(rng.choice("bc")),)),))
         runs.append(replace(run, was_skipped=rng.random() < 0.2, is_stranded=state == "queued" and rng.random() < 0.3))
     revisions = []
     if rng.random() < 0.5:
@@ -103,6 +106,7 @@ def random_case(seed: int) -> tuple[ConfPlan, TimeWindow, StartRanges, Known, in
         revisions=revisions,
         halted=Reason(Skip.PAUSED, "in Airflow, now") if rng.random() < 0.1 else None,
         kept_grid="9h" if rng.random() < 0.05 else None,
+        landed_inputs={"ns.e": {"b"}},
         staleness=random_staleness(rng, starts, step) if rng.random() < 0.5 else None,
     )
     return found, TimeWindow(first, first + count * step), landed, known, now

@@ -79,8 +79,16 @@ def test_a_chain_is_followed_to_the_source_the_failure_and_the_work(
     (chain.folder / f"fail {chain.table(first)}").unlink()
     with chain.holding(chain.table(first)):
         api.trigger(dag_id(first), partition_key=LABEL)
-        running = wait_until(
-            lambda: path("waiting", "waiting", "waiting", "running"), timeout=120, why="the first is at work again"
-        )
-        assert running[-1]["text"].startswith("backfill works since")
+
+        def at_work() -> bool:
+            found = path("waiting", "waiting", "waiting", "running")
+            return found is not None and found[-1]["text"].startswith("backfill works since")
+
+        wait_until(at_work, timeout=120, why="the first is at work again")
     wait_until(lambda: path("landed"), timeout=240, why="all have landed")
+
+    api.trigger(dag_id(first), partition_key=LABEL)
+    stale = wait_until(lambda: path("landed", "landed", "stale"), timeout=120, why="what read the first is stale")
+    assert stale[-1]["text"].startswith(f"{chain.table(first)} {LABEL} was written at ")
+    api.trigger(dag_id(STEPS[1]), partition_key=LABEL)
+    wait_until(lambda: path("landed", "stale"), timeout=120, why="it was written again, and what read it is stale")
