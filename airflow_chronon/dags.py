@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from airflow_chronon.airflow.parsing import asked_dag
 from airflow_chronon.conf_root.root import ConfRoot
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict, faults_of, good_plans
 from airflow_chronon.core.describe.description import Neighbours, table_facts
@@ -63,7 +64,7 @@ def build_dags(
     :class:`ImportErrors`. At task start only the asked DAG is built.
     """
     found, root = _read(near, conf_root)
-    wanted = _asked_dag()
+    wanted = asked_dag()
     # a task needs no page; the page changes nothing that runs
     picked = _Picked(wanted, team, match, pages=wanted is None)
     verdicts = root.judge(wanted=wanted)
@@ -82,7 +83,7 @@ def build_dags(
 
 def raise_import_errors(*, near: str | None = None, conf_root: str | Path | None = None) -> None:
     """Raise one :class:`ImportErrors` that lists every bad conf and what is wrong with the conf root; else do nothing."""
-    if _asked_dag() is not None:
+    if asked_dag() is not None:
         return  # a task is starting: nobody reads import errors here
     found, root = _read(near, conf_root)
     verdicts = root.judge()
@@ -248,13 +249,6 @@ def _read(near: str | None, conf_root: str | Path | None) -> tuple[Deployment, C
 
     found = deployment_of(near=near, conf_root=conf_root)
     root = found.with_state(found.read_root())
-    if _asked_dag() is None:  # the dag processor parses what is deployed; a task leaves the state alone
+    if asked_dag() is None:  # the dag processor parses what is deployed; a task leaves the state alone
         found.keep_settings(root)
     return found, root
-
-
-def _asked_dag() -> str | None:
-    """The DAG that a starting task asks for; None when the whole file is being parsed."""
-    from airflow.sdk import get_parsing_context
-
-    return get_parsing_context().dag_id

@@ -55,6 +55,7 @@ SETTINGS = {
     "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
     "AIRFLOW__SCHEDULER__MAX_DAGRUNS_PER_LOOP_TO_SCHEDULE": "500",
     "PYTHONPATH": str(ROOT),
+    "PYTHONDONTWRITEBYTECODE": "",  # a package that is installed is compiled
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from airflow_chronon.core.settings.kinds import NO_VARIABLES, Kinds
 from airflow_chronon.core.settings.runners import (
@@ -15,14 +16,20 @@ from airflow_chronon.core.settings.runners import (
 from airflow_chronon.core.settings.variables import Secrets, filled_template
 from airflow_chronon.engine.command import CommandRunner
 from airflow_chronon.engine.job_commands import JobCommands
-from airflow_chronon.engine.local import LocalRunner
 from airflow_chronon.engine.protocol import JobRequest, Log, Runner
 from airflow_chronon.engine.zipline import PRINTED_ID, ZiplineRunner
 
-#: The class of every kind of runner in :data:`airflow_chronon.core.settings.runners.RUNNERS`, but of an ``operator``, which works as
+
+def _local_runner(**given: Any) -> Runner:
+    from airflow_chronon.engine.local import LocalRunner  # the engine is large, and most tasks start without it
+
+    return LocalRunner(**given)
+
+
+#: What makes every kind of runner in :data:`airflow_chronon.core.settings.runners.RUNNERS`, but an ``operator``, which works as
 #: a task: :mod:`airflow_chronon.engine.operator_arguments` says with what.
 CLASSES: Mapping[str, Callable[..., Runner]] = {
-    "local": LocalRunner,
+    "local": _local_runner,
     "command": CommandRunner,
     "zipline": ZiplineRunner,
 }

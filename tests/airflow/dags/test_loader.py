@@ -66,7 +66,7 @@ class TestTheFileOfImportErrors:
         assert touched == {"chronon_import_errors.py"}
 
     def test_is_left_alone_when_a_task_starts(self, beside, mocker):
-        mocker.patch("airflow_chronon.dags._asked_dag", return_value="staging_query.shop.one__1")
+        mocker.patch("airflow_chronon.dags.asked_dag", return_value="staging_query.shop.one__1")
         assert build_dags(near=str(beside / "chronon.py"))
         assert (beside / "chronon_import_errors.py").stat().st_mtime == 1_700_000_000
 
