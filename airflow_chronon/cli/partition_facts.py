@@ -1,4 +1,4 @@
-"""What catalogs, records and Airflow say of the partitions of a conf root, asked once each: for ``partitions`` and ``why``."""
+"""What catalogs, records and Airflow say of the partitions of a conf root, asked once each: for ``partitions``, ``why``, ``backfill``."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ class PartitionFacts:
     server: AirflowServer | None
     now: Instant
     landings: Landings = field(default_factory=Landings)
+    is_strict: bool = False  #: what Airflow refuses to tell is an error, and not merely left out
     _observations: dict[tuple[str, object], Observation] = field(default_factory=dict)
     _tasks: dict[tuple[str, str], tuple[TaskRecord, ...]] = field(default_factory=dict)
     _usual: dict[tuple[str, str], int | None] = field(default_factory=dict)
@@ -110,6 +111,8 @@ class PartitionFacts:
         try:
             return with_lagging(runs, server, plan.dag_id)
         except NoRights as error:  # the rest is worth telling
+            if self.is_strict:
+                raise
             tell(f"what the runs went without (max_lag) is not known: {error}")
             return runs
 
@@ -121,6 +124,8 @@ class PartitionFacts:
         try:
             return find_staleness(server, plan, asked.window, now=asked.now)
         except AirflowError as error:  # the rest is worth telling
+            if self.is_strict:
+                raise
             tell(f"what of {plan.key} is stale is not known: {error}")
             return None
 

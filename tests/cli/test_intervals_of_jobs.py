@@ -224,6 +224,12 @@ class TestBackfill:
         assert self.printed(self.backfill(command, root, "--failed", "--dry-run")) == ["03:00"]
         assert len(self.printed(self.backfill(command, root, "--all", "--dry-run"))) == 5
 
+    def test_is_refused_for_what_is_stale_since_a_job_has_no_table(
+        self, root: Path, command: Command, airflow: FakeAirflow
+    ) -> None:
+        answer = self.backfill(command, root, "--stale")
+        assert answer.code == 2 and "intervals of a job are never stale" in answer.err
+
     def test_one_whose_run_is_under_way_is_left_to_it(self, command, root, airflow) -> None:
         airflow.run_records.append(replace(ran(4, "running"), run_id="now"))
         assert "04:00" not in self.printed(self.backfill(command, root, "--dry-run"))

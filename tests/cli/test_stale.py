@@ -1,4 +1,4 @@
-"""What ``partitions`` and ``why`` say of partitions that are stale."""
+"""What ``partitions`` and ``why`` say of partitions that are stale, and ``backfill --stale`` replays."""
 
 from __future__ import annotations
 
@@ -110,3 +110,41 @@ def test_partitions_of_one_state_are_shown_alone(chain: Chain, monkeypatch: pyte
     assert [(row["label"], row["state"]) for row in found] == [(LABEL, "stale")]
     both = chain.command(*asked, "--state", "stale", "--state", "landed").json["partitions"]
     assert [row["state"] for row in both] == ["landed", "stale"]
+
+
+@pytest.fixture
+def replaying(chain: Chain, monkeypatch: pytest.MonkeyPatch) -> Chain:
+    """The chain in an Airflow that ``backfill`` asks."""
+    for name in ("find_server", "need_server"):
+        monkeypatch.setattr(f"airflow_chronon.cli.commands.backfill.{name}", lambda options: chain.airflow)
+    monkeypatch.setattr("airflow_chronon.cli.commands.backfill.time.time", lambda: float(NOW))
+    return chain
+
+
+def stale_replay(chain: Chain, *more: str) -> tuple[str, ...]:
+    return "backfill", key("clean"), "--root", chain.root, "--start-ds", "2026-06-01", "--stale", *more
+
+
+def test_a_replay_of_what_is_stale_takes_exactly_that(replaying: Chain) -> None:  # C15
+    written_in_order(replaying)
+    replaying.land(table("clean"), "2026-06-01-02-00")
+    write(replaying, "raw", "2026-06-01 05:00")
+    (replay,) = replaying.command(*stale_replay(replaying, "--dry-run", "--format", "json")).json["replays"]
+    assert (replay["dag_id"], replay["labels"]) == (dag("clean"), [LABEL])
+    write(replaying, "clean", "2026-06-01 05:10")
+    answer = replaying.command(*stale_replay(replaying, "--dry-run"))
+    assert answer.code == 0 and "nothing to replay: no partition of" in answer.out and "is stale" in answer.out
+
+
+def test_an_airflow_that_does_not_tell_what_is_stale_ends_the_replay(
+    replaying: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object, **more: object) -> None:
+        raise AirflowRefused("listing", status=500, detail="no")
+
+    monkeypatch.setattr("airflow_chronon.cli.partition_facts.find_staleness", refuse)
+    written_in_order(replaying)
+    before = list(replaying.airflow.run_records)
+    answer = replaying.command(*stale_replay(replaying))
+    assert answer.code != 0 and "nothing to replay" not in answer.out
+    assert replaying.airflow.run_records == before

@@ -24,6 +24,7 @@ from airflow_chronon.cli.intervals import AskedIntervals
 from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
 from airflow_chronon.cli.output import FINDINGS, GOOD, show, tell
+from airflow_chronon.cli.partition_facts import PartitionFacts
 from airflow_chronon.cli.replay_progress import follow, starting
 from airflow_chronon.cli.server import AIRFLOW, find_server, need_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
@@ -36,7 +37,12 @@ from airflow_chronon.core.runs.backfill import Replay, Selection, check_size, me
 from airflow_chronon.core.runs.states import Known, done_labels, newest_runs
 from airflow_chronon.errors import ChrononError, Fault
 
-_WORDS = {Selection.MISSING: "missing", Selection.FAILED: "failed", Selection.ALL: "free to run"}
+_WORDS = {
+    Selection.MISSING: "missing",
+    Selection.FAILED: "failed",
+    Selection.STALE: "stale",
+    Selection.ALL: "free to run",
+}
 
 _LOOKED_AFTER = 1_000  #: partitions of a replay at most, for its inputs to be looked for unasked
 
@@ -61,7 +67,11 @@ def backfill(options: argparse.Namespace) -> int:
     asked, selection = AskedIntervals(plan, window, now), _selection_of(options)
     server = find_server(options) if options.dry_run else need_server(options)
     landings = Landings()
-    rows = asked.rows(_known(asked, selection, options, server, landings))
+    if selection is Selection.STALE:
+        known = _known_stale(target, asked, options, server, landings)
+    else:
+        known = _known(asked, selection, options, server, landings)
+    rows = asked.rows(known)
     starts, meant = select_starts(rows, selection), meant_starts(rows, selection)
     check_size(Replay(plan, starts))
     upstream = _upstream(target, Replay(plan, meant), options, landings, now)
@@ -96,6 +106,7 @@ BACKFILL = Command(
         *LABELS,
         option("--missing", action="store_true", help="not landed, or without a good run of the job (the default)"),
         option("--failed", action="store_true", help="whose newest run failed, or never starts"),
+        option("--stale", action="store_true", help="landed, and what they read was written after them"),
         option("--all", action="store_true", help="every partition of the range"),
         option("--dry-run", action="store_true", help="print the labels and check, create nothing"),
         option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time"),
@@ -140,6 +151,23 @@ def _known(
     if not plan.has_partitions:
         landed = done_labels(plan.need_schedule(), runs or ())
     return Known(landed, runs, good=asked.good)
+
+
+def _known_stale(
+    target: Target,
+    asked: AskedIntervals,
+    options: argparse.Namespace,
+    server: AirflowServer | None,
+    landings: Landings,
+) -> Known:
+    """What tells which partitions are stale. Raises where Airflow does not tell: none would look like nothing to replay."""
+    if not asked.plan.has_partitions:
+        problem = "intervals of a job are never stale: a job has no table"
+        raise ChrononError(Fault("C15", "--stale", problem, "give --missing, --failed or --all"), conf=asked.plan.key)
+    server = server or need_server(options)
+    return PartitionFacts(target, find_state(target.root, options), server, asked.now, landings, is_strict=True).known(
+        asked
+    )
 
 
 def _upstream(

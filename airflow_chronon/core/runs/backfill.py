@@ -27,6 +27,7 @@ class Selection(Enum):
 
     MISSING = "missing"  #: not landed in the catalog
     FAILED = "failed"  #: their newest run failed, or can never start
+    STALE = "stale"  #: landed, and what they read was written after them
     ALL = "all"
 
 
@@ -58,6 +59,8 @@ def meant_starts(rows: Iterable[PartitionRow], selection: Selection) -> tuple[In
     """The starts of the rows that a selection means, those whose runs are under way included."""
     if selection is Selection.FAILED:
         return tuple(row.start for row in rows if row.state in (State.FAILED, State.STRANDED))
+    if selection is Selection.STALE:
+        return tuple(row.start for row in rows if row.state is State.STALE)
     return tuple(row.start for row in rows if selection is Selection.ALL or not row.landed)
 
 

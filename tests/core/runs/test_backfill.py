@@ -48,9 +48,15 @@ def test_each_selection_takes_what_it_says_and_never_a_partition_whose_run_is_un
         row(4, State.QUEUED, landed=False),
         row(5, State.SKIPPED, landed=False),
         row(6, State.MISSING, landed=False),
+        row(7, State.STALE, landed=True),
     ]
     hours = {kind: [(s - at("2026-06-01")) // HOUR for s in select_starts(rows, kind)] for kind in Selection}
-    assert hours == {Selection.MISSING: [1, 5, 6], Selection.FAILED: [1, 2], Selection.ALL: [0, 1, 2, 5, 6]}
+    assert hours == {
+        Selection.MISSING: [1, 5, 6],
+        Selection.FAILED: [1, 2],
+        Selection.STALE: [7],
+        Selection.ALL: [0, 1, 2, 5, 6, 7],
+    }
 
 
 def test_neighbours_form_one_stretch_and_a_gap_parts_two() -> None:
