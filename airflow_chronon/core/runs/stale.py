@@ -102,8 +102,9 @@ class WriteTimes:
         start = self.stretches[place].start
         return self.times[place], start if first is None else max(start, first)
 
-    @property
+    @cached_property
     def newest(self) -> Instant | None:
+        """The newest time of all; None without any."""
         return max(self.times, default=None)
 
     @cached_property
