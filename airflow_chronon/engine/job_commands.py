@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from airflow_chronon.core.settings.runners import JOB_ID, JOB_TOKEN
 from airflow_chronon.core.settings.variables import Secrets
@@ -96,6 +97,7 @@ class CommandJobs:
     pattern: str  #: a regular expression over a line, whose one group is the id
     submitting: Callable[[str], Command]  #: the command that submits a job with a token
     is_idempotent: bool = False  #: whether the token keeps a second submission from starting a second job
+    found_with: ClassVar[str] = "find"
 
     @property
     def can_find(self) -> bool:

@@ -60,6 +60,10 @@ class RemoteJobs(Protocol):
         """Whether a job can be found by its token."""
 
     @property
+    def found_with(self) -> str:
+        """The setting with which jobs would be found by their tokens; empty where there is none."""
+
+    @property
     def is_idempotent(self) -> bool:
         """Whether a second submission with a token gives the job of the first one, and starts none."""
 
@@ -329,8 +333,12 @@ class RemoteRun:
     def _lost(self, record: JobRecord, problem: str, log: Log) -> JobRefused:
         dag_id, run_id, task_id = self.attempt.task
         which = f"look for a job of {task_id} of {dag_id} {run_id}, by its token {record.token} where the command gives it on"
-        remedy = f"{which}; end it, then clear the task; with find set, the task looks itself"
-        error = JobRefused(Fault("C28", "runner.find", problem, remedy), conf=self.attempt.conf)
+        setting = self.jobs.found_with
+        later = f"; with {setting} set, the task looks itself" if setting else ""
+        field = f"runner.{setting}" if setting else "runner"
+        error = JobRefused(
+            Fault("C28", field, problem, f"{which}; end it, then clear the task{later}"), conf=self.attempt.conf
+        )
         log(str(error))  # before it counts as told: this worker may be lost too
         self.ledger.store(replace(record, told=self.attempt.most_tries))
         return error

@@ -21,6 +21,7 @@ class MemoryCluster:
     """A cluster that remembers every submission; ``step`` is called wherever a worker may be killed."""
 
     can_find: bool = False
+    found_with: str = "find"
     is_idempotent: bool = False
     step: Callable[[str], None] = lambda where: None
     jobs: dict[str, JobState] = field(default_factory=dict)

@@ -28,6 +28,7 @@ class ZiplineJobs:
     submitting: Callable[[str], Command]  #: the command that submits a job with a token
 
     is_idempotent = False  #: a second submission is refused at best
+    found_with = ""  #: the service decides whether its jobs have a name
 
     @property
     def can_find(self) -> bool:

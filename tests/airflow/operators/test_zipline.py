@@ -254,6 +254,7 @@ class TestATask:
         lab.jvm.hold("accepted")
         is_killed(work, when=lambda: lab.jvm.is_held)
         work.is_tried_again()
-        with pytest.raises(AirflowFailException, match="Look for a job of backfill of staging_query"):
+        with pytest.raises(AirflowFailException, match="Look for a job of backfill of staging_query") as told:
             work.begins()
+        assert "find set" not in str(told.value)  # a key of other runners
         assert lab.cloud.jobs == ["RUNNING"]
