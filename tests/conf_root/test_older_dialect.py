@@ -141,6 +141,31 @@ class TestWaits:
         answer = command("check", "--root", root)
         assert answer.code == 1 and "metaData.dependencies: " in answer.out and "Traceback" not in answer.err
 
+    def test_a_join_that_is_read_may_name_no_namespace_and_be_called_by_a_template(
+        self, command: Command, root: Path
+    ) -> None:  # D4
+        join = json.loads((root / "production/joins/search/ranking.v2").read_text())
+        join["metaData"].pop("outputNamespace")
+        for part in join["joinParts"]:
+            part["groupBy"]["metaData"].pop("outputNamespace", None)
+        spec = {
+            "name": "wait",
+            "spec": "{{ db }}.search_ranking_v2/ds={{ ds }}",
+            "start": None,
+            "end": None,
+        }
+
+        def of_a_join(conf: dict[str, Any]) -> None:
+            conf["sources"] = [
+                {"joinSource": {"join": join, "query": {"selects": {"user": "user"}, "timeColumn": "ts"}}}
+            ]
+            conf["metaData"]["dependencies"] = [json.dumps(spec)]
+
+        changed(root, "group_bys/search/clicks.v2", of_a_join)
+        key = "group_by/search.clicks.v2"
+        assert waits(command, root, key) == ["search_features.search_ranking_v2/ds=2026-05-31"]
+        assert explained(command, root, key)["warnings"] == []
+
 
 class TestTree:
     def test_the_folders_of_a_repository_are_not_taken_for_a_compiled_tree(self, command: Command) -> None:  # D1

@@ -21,6 +21,9 @@ _NAMESPACE = "default"  #: Hive's, where neither the conf nor its team names one
 _DAILY = "@daily"
 _NEVER = "@never"
 _A_DAY = {"length": 1, "timeUnit": TimeUnit.DAYS.value}
+_OWN_NAMESPACE = re.compile(
+    r"^\{\{\s*db\s*\}\}(?=\.)"
+)  #: the compiler leaves it where a Join's table was not known yet
 _SHIFT = re.compile(r"macros\.ds_add\(\s*ds\s*,\s*([+-]?\d{1,6})\s*\)")
 
 
@@ -74,20 +77,22 @@ def translated(conf_type: ConfType, raw: Any) -> Translation:
         return Translation(raw)
     conf = copy.deepcopy(raw)
     meta = conf["metaData"]
-    specs = tuple(_specs(meta))
     _give_schedules(conf_type, conf, meta)
+    specs = tuple(_specs(meta))
     if conf_type is ConfType.STAGING_QUERY:
         return Translation(conf, specs)
     hints = _hints(specs)
     for source in _sources(conf):
         hints.tell(source)
+        _give_namespace(source, meta["outputNamespace"])
     for part in _parts(conf):
         own = _mapping(part.get("metaData"))
         own.setdefault("outputNamespace", meta["outputNamespace"])
         both = _Hints({**hints.of, **_hints(_specs(own)).of})
         for source in _list(part.get("sources")):
             both.tell(source)
-    known = set(_tables_read(conf))
+            _give_namespace(source, own.get("outputNamespace"))
+    known = {*_tables_read(conf), *(_in(table, meta["outputNamespace"]) for table in _joins_read(conf))}
     return Translation(
         conf, tuple(spec._replace(fits_no_source=True) for spec in specs if _name_of(spec.text) not in known)
     )
@@ -115,6 +120,17 @@ def _give_schedules(conf_type: ConfType, conf: dict[str, Any], meta: dict[str, A
     meta.pop("version", None)  # the tail of a name is never one, and nothing else says so
 
 
+def _give_namespace(source: Any, namespace: Any) -> None:
+    """The namespace of whoever reads it to a Join that is read, and to what that reads, where they name none."""
+    join = _mapping(_mapping(_mapping(source).get("joinSource")).get("join"))
+    for conf in (join, *_parts(join)):
+        meta = conf.get("metaData")
+        if isinstance(meta, dict):
+            meta.setdefault("outputNamespace", namespace)
+            for below in (*_sources(conf), *_list(conf.get("sources"))):
+                _give_namespace(below, meta["outputNamespace"])
+
+
 def _specs(meta: Mapping[str, Any]) -> Iterator[DependencySpec]:
     """The dependencies of a conf: JSON in a text, or the spec alone."""
     for text in _list(meta.get("dependencies")):
@@ -127,9 +143,14 @@ def _specs(meta: Mapping[str, Any]) -> Iterator[DependencySpec]:
             entry = None
         if isinstance(entry, dict) and isinstance(entry.get("spec"), str):
             start, end = (entry.get(name) if isinstance(entry.get(name), str) else None for name in ("start", "end"))
-            yield DependencySpec(entry["spec"], start, end)
+            yield DependencySpec(_filled(entry["spec"], meta), start, end)
         else:
-            yield DependencySpec(text)
+            yield DependencySpec(_filled(text, meta))
+
+
+def _filled(spec: str, meta: Mapping[str, Any]) -> str:
+    """A spec with the conf's own namespace, where it stands for it."""
+    return _OWN_NAMESPACE.sub(lambda _: str(meta.get("outputNamespace", _NAMESPACE)), spec)
 
 
 def _hints(specs: Any) -> _Hints:
@@ -163,18 +184,29 @@ def _parts(conf: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _tables_read(conf: Mapping[str, Any]) -> Iterator[str]:
     """Every table that a conf reads by its sources, without sub-partitions."""
+    yield from _joins_read(conf)
     sources = [*_sources(conf), *(source for part in _parts(conf) for source in _list(part.get("sources")))]
     for source in sources:
         for kind, table_fields in _TABLES.items():
             found = _mapping(_mapping(source).get(kind))
             yield from (_name_of(found[name]) for name in table_fields if isinstance(found.get(name), str))
-        inner = _mapping(_mapping(_mapping(_mapping(source).get("joinSource")).get("join")).get("metaData"))
-        if inner:
-            yield f"{inner.get('outputNamespace', _NAMESPACE)}.{re.sub('[^a-zA-Z0-9_]', '_', str(inner.get('name')))}"
     for part in _list(conf.get("bootstrapParts")):
         table = _mapping(part).get("table")
         if isinstance(table, str):
             yield _name_of(table)
+
+
+def _joins_read(conf: Mapping[str, Any]) -> Iterator[str]:
+    """The tables of the Joins that a conf reads."""
+    for source in [*_sources(conf), *(source for part in _parts(conf) for source in _list(part.get("sources")))]:
+        meta = _mapping(_mapping(_mapping(_mapping(source).get("joinSource")).get("join")).get("metaData"))
+        if meta:
+            yield f"{meta.get('outputNamespace', _NAMESPACE)}.{re.sub('[^a-zA-Z0-9_]', '_', str(meta.get('name')))}"
+
+
+def _in(table: str, namespace: Any) -> str:
+    """A table by its name in another namespace: how a dependency calls a Join whose own was not known when it was written."""
+    return f"{namespace}.{table.rpartition('.')[2]}"
 
 
 def _name_of(table: str) -> str:
