@@ -54,7 +54,7 @@ def test_a_stale_partition_says_what_was_written_after_it_and_what_to_press(chai
     assert answer["text"] == (
         f"{table('raw')} {LABEL} was written at 2026-06-01T05:00:00Z, after this was written at 2026-06-01T04:11:00Z"
     )
-    assert answer["remedy"] == f"airflow-chronon backfill {dag('clean')} --start-ds {LABEL} --all"
+    assert answer["remedy"] == f"airflow-chronon backfill {dag('clean')} --start-ds {LABEL} --stale"
     assert chain.text("clean").startswith(f"{key('clean')} {LABEL} is stale: {table('raw')} {LABEL} was written at")
 
 

@@ -195,7 +195,7 @@ class _Walk:
         match row.state:
             case State.STALE:
                 above = tuple(self._stale_above(plan, table, start))
-                return replace(cause, remedy=f"{again} --all", because=above, expected=self.facts.now)
+                return replace(cause, remedy=f"{again} --stale", because=above, expected=self.facts.now)
             case State.LANDED | State.DONE:
                 above = tuple(self._stale_above(plan, table, start))
                 text = cause.text or ("it was made of what is stale" if above else "")
