@@ -139,7 +139,7 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
     telling.print(f"Starting Airflow, which takes half a minute; its logs are in {server.home}")
     with server, AirflowApi(url=server.url, user=USER, password=server.password) as api:
         lock.write_text(f"process {os.getpid()}, {server.url}")
-        entrance = () if ends else (_login(server), _for_the_commands(server, home / ENVIRONMENT))
+        entrance = () if ends else (_login(server), _page(server), _for_the_commands(server, home / ENVIRONMENT))
         for line in entrance:
             telling.print(line, markup=False)
         demo = Demo(server=server, watcher=Watcher(api=api, warehouse=warehouse), warehouse=warehouse)
@@ -160,6 +160,10 @@ def run(*, home: Path, lock: Path, ends: bool, minutes: float) -> int:
 
 def _login(server: LocalAirflow) -> str:
     return f"Airflow: {server.url}   user {USER}   password {server.password}"
+
+
+def _page(server: LocalAirflow) -> str:
+    return f"Every partition, what it waits for and what to press: {server.url}/plugin/chronon"
 
 
 def _for_the_commands(server: LocalAirflow, file: Path) -> str:
