@@ -63,7 +63,9 @@ def write(airflow: RealAirflow, confs: int) -> None:
         path = airflow.conf_root / "compiled" / conf.file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(conf.document))
-    (airflow.conf_root / "chronon.yaml").write_text("catalog: {kind: filesystem, root: warehouse}\n")
+    (airflow.conf_root / "chronon.yaml").write_text(
+        "confs_may_set: [runner]\ncatalog: {kind: filesystem, root: warehouse}\n"
+    )
     (airflow.dags / "chronon.py").write_text(LOADER)
 
 
