@@ -39,9 +39,11 @@ DRAINED_WITHIN = 30.0  #: minutes
 LANDED_WITHIN = 30.0  #: seconds; those that took longer are printed with the kills between
 GRIDS = (1, 2, 3, 4, 5, 6, 10, 5, 6, 10)  #: minutes
 STEPS = 3
-#: Slots for every job, and tries that come sooner than a deployment needs them: a quarter of an hour is short.
+#: Slots for every job; losses are noticed and tries come sooner than a deployment needs them: a quarter of an hour is short.
 SETTINGS = {
-    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+    "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "15",
+    "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
+    "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
     "AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT": "120",
     "AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT_CHECK_INTERVAL": "30",
     "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "5",
@@ -65,7 +67,9 @@ def test_kills_cost_no_partition_and_make_no_second_writer(executor: Executor, t
         while time.monotonic() < until:
             manager.look()
             if time.monotonic() >= next_kill:
-                killer.kill()
+                lost = killer.kill()
+                if executor is Executor.LOCAL and lost is not None:
+                    manager.restart(lost)
                 next_kill += KILL_EVERY
             time.sleep(0.2)
         expected = {conf.dag_id: labels_of(every, since=began - 600, until=closed) for conf, every in with_grids(confs)}

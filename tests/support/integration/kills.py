@@ -38,6 +38,16 @@ class ServiceManager:
     restarts: int = 0
     _ended: dict[str, float] = field(default_factory=dict)
 
+    def restart(self, name: str) -> None:
+        """End a scheduler whose idle LocalExecutor workers were killed; it comes back as others do.
+
+        A worker that dies while it waits for a task leaves the lock of the executor's queue taken. That scheduler
+        says that it is well and runs nothing more, so people restart it (docs/troubleshooting.md).
+        """
+        for process in _alike(os.getsid, self.processes.running[name].pid):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
     def look(self) -> None:
         """Start again what ended long enough ago."""
         for container in self.processes.containers:
@@ -59,8 +69,11 @@ class Killer:
     chance: random.Random
     done: list[str] = field(default_factory=list)  #: when and what was killed, for people; times as in the jobs' tales
 
-    def kill(self) -> None:
-        """Kill something; where no task works there is no supervisor, and another kind is taken."""
+    def kill(self) -> str | None:
+        """Kill something; where no task works there is no supervisor, and another kind is taken.
+
+        The answer names the scheduler that lost its children alone, if one did.
+        """
         kinds = list(Kill)
         self.chance.shuffle(kinds)
         for kind in kinds:
@@ -71,7 +84,8 @@ class Killer:
                         with contextlib.suppress(psutil.Error):
                             victim.kill()
                 self.done.append(f"{time.time():.1f} {kind.value}, {whose}: {len(victims)}")
-                return
+                return whose if kind is Kill.CHILDREN and whose.startswith("scheduler") else None
+        return None
 
     def _victims(self, kind: Kill) -> tuple[str, list[psutil.Process]]:
         container = self.chance.choice(self.processes.containers)
