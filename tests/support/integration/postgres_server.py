@@ -44,6 +44,11 @@ def program(name: str) -> str:
     return max(versions, key=lambda path: float(Path(path).parents[1].name))
 
 
+#: After so many seconds the server ends a session that does nothing inside its transaction: LocalExecutor's workers inherit the
+#: connection of their scheduler, and where it alone is killed they keep it open, with the runs that it had locked.
+_IDLE_WITHIN = 15
+
+
 @contextlib.contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
     """Start PostgreSQL and stop it with ``pg_ctl stop``, whatever happens inside the block."""
@@ -57,6 +62,7 @@ def postgres_server() -> Iterator[PostgresServer]:
             _hand_over(path)
         _run([initdb, "-D", str(data), "-U", server.user, "-A", "scram-sha-256", "-N", f"--pwfile={password_file}"])
         options = f"-p {server.port} -c listen_addresses={HOST} -c unix_socket_directories='' -c fsync=off"
+        options += f" -c idle_in_transaction_session_timeout={_IDLE_WITHIN}s"
         try:
             _run([pg_ctl, "-D", str(data), "-l", str(log), "-o", options, "-w", "-t", "60", "start"], log=log)
             _create_database(server)
