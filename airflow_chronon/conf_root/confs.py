@@ -28,11 +28,12 @@ from airflow_chronon.core.confs.rights import namespace_faults, place_faults
 from airflow_chronon.core.settings.model import Environment, Settings
 from airflow_chronon.errors import Fault, Rejected
 
+COMPILED_TREE = "compiled"  #: what the zipline dialect calls its compiled tree
 OLDER_TREE = "production"  #: what the older dialect calls its compiled tree
 
-_OF_A_REPOSITORY = ("teams.py", "teams.json")  #: in the top folder of the sources of either dialect
+REPOSITORY_FILES = ("teams.py", "teams.json")  #: in the top folder of the sources of either dialect
 
-_FOLDERS = {
+CONF_FOLDERS = {
     "group_bys": ConfType.GROUP_BY,
     "joins": ConfType.JOIN,
     "staging_queries": ConfType.STAGING_QUERY,
@@ -51,7 +52,7 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
         if not tree.is_dir():
             problems.append(no_folder(tree))
             continue
-        for folder, conf_type in _FOLDERS.items():
+        for folder, conf_type in CONF_FOLDERS.items():
             reader = _reader(conf_type, settings, is_older=tree.name == OLDER_TREE)
             for team in files_by_team(root, tree / folder, problems, home=tree):
                 read, bad = reader.read_team(team)
@@ -77,12 +78,14 @@ def _compiled_trees(root: Path, environment: Environment) -> list[Path]:
 
     The folders of a repository with Python sources are called like those of a compiled tree.
     """
-    names = ["compiled"] if environment is Environment.PROD else [f"compiled_{environment.name.lower()}", "compiled"]
+    names = [COMPILED_TREE]
+    if environment is not Environment.PROD:
+        names.insert(0, f"{COMPILED_TREE}_{environment.name.lower()}")
     compiled = next((root / name for name in names if os.path.lexists(root / name)), None)
     older = root / OLDER_TREE
     found = [tree for tree in (compiled, older) if tree is not None and os.path.lexists(tree)]
-    is_repository = any(os.path.lexists(root / name) for name in _OF_A_REPOSITORY)
-    if found or is_repository or not any(os.path.lexists(root / folder) for folder in _FOLDERS):
+    is_repository = any(os.path.lexists(root / name) for name in REPOSITORY_FILES)
+    if found or is_repository or not any(os.path.lexists(root / folder) for folder in CONF_FOLDERS):
         return found
     return [root]
 

@@ -27,6 +27,7 @@ _PROTOCOL_EXTRAS = {
     **dict.fromkeys(("gs", "gcs"), "gcs"),
     **dict.fromkeys(("abfs", "abfss", "az", "adl", "azure"), "azure"),
 }
+_EXTRA_DRIVERS = {"s3": "s3fs", "gcs": "gcsfs", "azure": "adlfs"}  #: the package of each extra that serves a store
 _CHANGED_KEYS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag", "created")
 _TEMPORARY = ".tmp-"
 _READERS = 8  # in an object store each file is a round trip
@@ -346,6 +347,14 @@ def open_storage(root: str, *, options: Mapping[str, Any] | None = None, as_erro
     except Exception as error:
         raise as_error(StorageError("open", root, error)) from error
     return RemoteStorage(filesystem, str(path).rstrip("/"), as_error=as_error)
+
+
+def driver_of(root: str) -> tuple[str, str] | None:
+    """The module that serves a root, and the extra that brings it; None of a folder of this machine."""
+    if _local_folder(root) is not None:
+        return None
+    extra = _PROTOCOL_EXTRAS.get(root.partition("://")[0], "filesystem")
+    return _EXTRA_DRIVERS.get(extra, "fsspec"), extra
 
 
 def shown_root(root: str) -> str:

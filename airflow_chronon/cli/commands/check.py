@@ -6,6 +6,8 @@ import argparse
 import contextlib
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from airflow_chronon.cli.commands.plan import BASE, show_differences
 from airflow_chronon.cli.options import FORMAT, ROOT, Command
@@ -21,20 +23,31 @@ _WORDS = {"ok": "ok", "rejected": "REJECTED", "other environment": "not here"}
 def check(options: argparse.Namespace) -> int:
     """Print the verdicts; with ``--base``, what differs from another revision on stderr."""
     target = open_target(options)
-    show(
-        options,
-        text=(lambda: _text(target)) if target.verdicts or not target.root.problems else None,
-        value=lambda: {key: verdict_json(verdict) for key, verdict in target.verdicts.items()},
-    )
+    show(options, text=text_of(target), value=lambda: json_of(target))
+    bad = report_findings(target)
+    if options.base is not None:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout holds the verdicts
+            bad |= show_differences(target.root, options.base, argparse.Namespace(format="text")) == FINDINGS
+    return FINDINGS if bad else GOOD
+
+
+def text_of(target: Target) -> Callable[[], str] | None:
+    """The verdicts for people; None where there is nothing to say of a root with problems."""
+    return (lambda: _text(target)) if target.verdicts or not target.root.problems else None
+
+
+def json_of(target: Target) -> dict[str, Any]:
+    """The verdicts for programs."""
+    return {key: verdict_json(verdict) for key, verdict in target.verdicts.items()}
+
+
+def report_findings(target: Target) -> bool:
+    """Say on stderr what is wrong or odd about the root as a whole; whether anything in it is bad."""
     target.report_problems()
     plans = [verdict.plan for verdict in target.verdicts.values() if isinstance(verdict.plan, ConfPlan)]
     for odd in (*target.root.warnings(), *driver_warnings(plans, os.environ)):
         tell(f"warning: {odd}")
-    bad = any(verdict.faults for verdict in target.verdicts.values())
-    if options.base is not None:
-        with contextlib.redirect_stdout(sys.stderr):  # stdout holds the verdicts
-            bad |= show_differences(target.root, options.base, argparse.Namespace(format="text")) == FINDINGS
-    return FINDINGS if bad or target.root.problems else GOOD
+    return bool(target.root.problems) or any(verdict.faults for verdict in target.verdicts.values())
 
 
 CHECK = Command(

@@ -15,13 +15,13 @@ def verdict_json(verdict: Verdict, runs: Iterable[ScheduledRun] | None = None) -
     """One conf's entry; with ``runs``, what ``explain`` adds."""
     entry: dict[str, Any] = {"status": verdict.status, "file": verdict.file}
     if verdict.faults:
-        entry["errors"] = [_fault_json(fault) for fault in verdict.faults]
+        entry["errors"] = [fault_json(fault) for fault in verdict.faults]
     plan = verdict.plan
     if plan is None:
         return entry
     described = describe(plan)
     entry |= {"dag_id": plan.dag_id, "version": plan.version, **described.fields}
-    entry["warnings"] = [_fault_json(fault) for fault in plan.warnings]
+    entry["warnings"] = [fault_json(fault) for fault in plan.warnings]
     if runs is not None:
         schedule: AnySchedule | None = plan.schedule
 
@@ -32,6 +32,7 @@ def verdict_json(verdict: Verdict, runs: Iterable[ScheduledRun] | None = None) -
     return entry
 
 
-def _fault_json(fault: Fault) -> dict[str, str]:
+def fault_json(fault: Fault) -> dict[str, str]:
+    """One fault, its remedy only where it has one."""
     entry = {"rule": fault.rule, "field": fault.field, "message": fault.message}
     return entry | ({"remedy": fault.remedy} if fault.remedy else {})
