@@ -20,6 +20,7 @@ from airflow_chronon import __version__
 from airflow_chronon.cli.commands.backfill import BACKFILL
 from airflow_chronon.cli.commands.check import CHECK
 from airflow_chronon.cli.commands.explain import EXPLAIN
+from airflow_chronon.cli.commands.import_airflow_dags import IMPORT
 from airflow_chronon.cli.commands.import_schedule import IMPORT_SCHEDULE
 from airflow_chronon.cli.commands.init import INIT
 from airflow_chronon.cli.commands.partitions import PARTITIONS
@@ -32,7 +33,21 @@ from airflow_chronon.cli.options import Command
 from airflow_chronon.cli.output import GOOD, USAGE, tell
 from airflow_chronon.errors import ChrononError, Fault
 
-COMMANDS = (INIT, CHECK, EXPLAIN, PARTITIONS, WHY, BACKFILL, PLAN, RECONCILE, RUN, IMPORT_SCHEDULE, SCHEMA, SIZE)
+COMMANDS = (
+    INIT,
+    CHECK,
+    EXPLAIN,
+    PARTITIONS,
+    WHY,
+    BACKFILL,
+    PLAN,
+    RECONCILE,
+    RUN,
+    IMPORT,
+    IMPORT_SCHEDULE,
+    SCHEMA,
+    SIZE,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
