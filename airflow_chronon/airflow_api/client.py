@@ -165,6 +165,10 @@ class AirflowRest:
             f"changing the run {run_id} of {dag_id}", "PATCH", _RUN, at=at, query={"update_mask": [*given]}, body=given
         )
 
+    def clear_failed(self, dag_id: str, run_id: str) -> None:
+        what, at = f"clearing the failed tasks of {run_id} of {dag_id}", {"dag": dag_id, "run": run_id}
+        self._call(what, "POST", f"{_RUN}/clear", at=at, body={"dry_run": False, "only_failed": True})
+
     def trigger(
         self,
         dag_id: str,
@@ -311,6 +315,7 @@ def _backfill_body(request: BackfillRequest) -> Json:
         "reprocess_behavior": request.reprocess.value,
         "max_active_runs": request.max_active_runs,
         "run_backwards": request.backwards,
+        "dag_run_conf": dict(request.conf),
     }
 
 

@@ -151,6 +151,11 @@ class FakeAirflow:
                 for task in self.task_records
             ]
 
+    def clear_failed(self, dag_id: str, run_id: str) -> None:
+        self._called("clear_failed", dag_id, run_id)
+        run = self._run(dag_id, run_id)
+        self.run_records[self.run_records.index(run)] = replace(run, state="queued")
+
     def trigger(
         self,
         dag_id: str,
@@ -181,7 +186,7 @@ class FakeAirflow:
         self.calls.pop()
         for label in labels:
             date = self._date_of(request.dag_id, label)
-            self._add(request.dag_id, "backfill", key=label, date=date, conf={}, note=None, run_id=None)
+            self._add(request.dag_id, "backfill", key=label, date=date, conf=request.conf, note=None, run_id=None)
         record = BackfillRecord(len(self.backfill_records) + 1, request.dag_id, request.first, request.last)
         self.backfill_records.append(record)
         return record

@@ -87,6 +87,9 @@ class AirflowServer(Protocol):
     def patch_run(self, dag_id: str, run_id: str, *, state: str | None = None, note: str | None = None) -> None:
         """Set the state (``failed``, ``success``, ``queued``) or the note of a run."""
 
+    def clear_failed(self, dag_id: str, run_id: str) -> None:
+        """Let the failed tasks of a run, and what they held up, be done again."""
+
     def trigger(
         self,
         dag_id: str,

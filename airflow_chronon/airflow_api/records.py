@@ -80,6 +80,7 @@ class BackfillRequest:
     reprocess: Reprocess = Reprocess.COMPLETED
     max_active_runs: int = 10
     backwards: bool = False
+    conf: Mapping[str, Any] = field(default_factory=dict, hash=False)  #: what each of its runs is given
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from airflow_chronon.core.confs.plan import Plan
 from airflow_chronon.core.partitions.labels import PartitionKey
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET, contract_fault, contract_key
 from airflow_chronon.core.runs.backfill import Replay
+from airflow_chronon.core.runs.replay_order import REPLAY, ReplayOrder
 from airflow_chronon.core.runs.states import WHY_STRANDED
 from airflow_chronon.core.schedules.ranges import LabelRange
 from airflow_chronon.errors import ChrononError, Fault
@@ -29,6 +30,7 @@ class ReplayOptions:
     max_active_runs: int | None = None  #: runs of the backfill at a time; None: as the conf's settings say
     backwards: bool = False
     unpause: bool = False
+    order: ReplayOrder | None = None  #: what every run carries
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,11 @@ class ReplayIncomplete(ChrononError):
 def range_of(replay: Replay) -> LabelRange | None:
     """The range that Airflow's backfill runs; the labels outside it run by their keys.
 
-    Airflow takes one contiguous range at a time: the longest, when it is more than one label.
+    Airflow takes one contiguous range at a time: the longest, when it is more than one label. It names the runs of a
+    backfill itself, so those that others hold for run by their keys.
     """
+    if replay.is_by_key:
+        return None
     longest = max(replay.label_ranges, key=lambda label_range: len(label_range.labels), default=None)
     return longest if longest is not None and len(longest.labels) > 1 else None
 
@@ -170,11 +175,22 @@ def start(
         on_progress(len(new))
     keys = by_key(replay)
     for key in reversed(keys) if options.backwards else keys:
-        made.append(
-            (server.trigger(dag_id, partition_key=key, note="replayed by airflow-chronon backfill").run_id, key)
-        )
+        made.append((_by_key(server, dag_id, key, options.order), key))
         on_progress(1)
     return Started(dag_id, tuple(made))
+
+
+def _by_key(server: AirflowServer, dag_id: str, key: PartitionKey, order: ReplayOrder | None) -> str:
+    """The id of the run of one partition."""
+    run_id = None if order is None else order.run_id(key)
+    params = None if order is None else {REPLAY: order.to_json()}
+    note = "replayed by airflow-chronon backfill"
+    try:
+        return server.trigger(dag_id, partition_key=key, params=params, note=note, run_id=run_id).run_id
+    except Conflict:  # our own, whose first answer was lost: nobody else has the name
+        if run_id is None:
+            raise
+        return server.run(dag_id, run_id).run_id
 
 
 def end_states(server: AirflowServer, started: Started, *, since: Instant) -> dict[str, str]:
@@ -223,6 +239,7 @@ def _request(replay: Replay, label_range: LabelRange, options: ReplayOptions) ->
         reprocess=Reprocess.COMPLETED,  # the labels are exactly those that are wanted, whatever ran before
         max_active_runs=options.max_active_runs or settings.max_active_runs,
         backwards=options.backwards,
+        conf={} if options.order is None else {REPLAY: options.order.to_json()},
     )
 
 

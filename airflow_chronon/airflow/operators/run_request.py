@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from airflow_chronon.core.calendar.instants import TimeWindow, from_datetime, parse_instant
+from airflow_chronon.core.runs.replay_order import REPLAY, ReplayOrder, read_order
 from airflow_chronon.core.schedules.request import RunRequest, given_parameters
 
 #: What a trigger gets of its run; each value is a template that the triggerer renders.
@@ -17,6 +19,7 @@ REQUEST_TEMPLATES: dict[str, str] = {
     "asked_at": "{{ dag_run.run_after.isoformat() }}",
     "interval_start": "{{ dag_run.data_interval_start.isoformat() if dag_run.data_interval_start else '' }}",
     "interval_end": "{{ dag_run.data_interval_end.isoformat() if dag_run.data_interval_end else '' }}",
+    "replay": "{{ (dag_run.conf or {}).get('replay', '') | tojson }}",
 }
 
 
@@ -44,6 +47,14 @@ def request_of_context(context: Mapping[str, Any]) -> RunRequest:
         dag_id=str(getattr(dag_run, "dag_id", "CONF")),
         **given_parameters(context["params"]),
     )
+
+
+def replay_of_fields(fields: Mapping[str, str]) -> ReplayOrder | None:
+    """The replay that the run is part of; None where it is of none, or was made by somebody who carries no order."""
+    try:
+        return read_order({REPLAY: json.loads(fields["replay"] or "null")})
+    except ValueError:
+        return None
 
 
 def _interval(start: int, end: int) -> TimeWindow | None:

@@ -21,8 +21,9 @@ from airflow.triggers.base import (
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.masking import amask_filled
-from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, request_of_fields
+from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, replay_of_fields, request_of_fields
 from airflow_chronon.airflow.sensors.own_run import is_overtaken, kept_grid
+from airflow_chronon.airflow.sensors.rebuilds import HoldEnd, hold
 from airflow_chronon.airflow.sensors.supervisor import ProcessSupervisor
 from airflow_chronon.airflow.sensors.table_polls import TablePolls
 from airflow_chronon.airflow.sensors.upstream_log import UpstreamLog
@@ -31,6 +32,8 @@ from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
 from airflow_chronon.core.describe.format import format_run, format_wait
 from airflow_chronon.core.records.grid_contract import contract_fault
+from airflow_chronon.core.runs.replay_order import ReadWindow, Rebuild
+from airflow_chronon.core.runs.stale import read_windows
 from airflow_chronon.core.schedules.modes import Mode
 from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.schedules.request import RunRequest
@@ -217,6 +220,13 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         if (refusal := await self._refusal()) is not None:
             yield refusal
             return
+        held_for = await asyncio.to_thread(self._held_for)
+        end, reason = await hold(
+            held_for, ProcessSupervisor(), every=self.poll_seconds, until=self._deadline, log=self.log
+        )
+        if end is not HoldEnd.REBUILT:
+            yield self._failed(reason) if end is HoldEnd.GONE else self._out_of_time(reason)
+            return
         needed = self._needed.setdefault(self._stream_key(), {})
         needed[id(self)] = self._waits
         try:
@@ -226,6 +236,21 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             needed.pop(id(self), None)
             if self._telling is not None:
                 self._telling.cancel()
+
+    def _held_for(self) -> list[Rebuild]:
+        """The partitions that the run's replay rebuilds and the run reads of this table."""
+        order = replay_of_fields(self._request_fields())
+        run = None if order is None else self._run()
+        if order is None or run is None:
+            return []
+        grid, windows, starts = self._runs().grid, list[ReadWindow](), list[Instant]()
+        for mode, of in run.modes.items():
+            starts.append(of.window.start)
+            for data in self.dependencies.get(mode.value, ()):
+                windows += read_windows(dependency_from_json(data), of.window.start, of.window.end, grid=grid)
+        writers = map(writer_from_json, json.loads(self.writers))
+        own = str(getattr(self.task_instance, "dag_id", ""))
+        return list(order.first_of(writers, windows, own_dag_id=own, own_start=min(starts)))
 
     async def _judged(self, observations: AsyncIterator[Observation]) -> AsyncIterator[TriggerEvent]:
         seconds = None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 from airflow_chronon.airflow_api.errors import AirflowError
 from airflow_chronon.airflow_api.protocol import AirflowServer
-from airflow_chronon.airflow_api.records import ACTIVE_RUN_STATES
+from airflow_chronon.airflow_api.records import RunRecord
 from airflow_chronon.airflow_api.replay import (
     ReplayIncomplete,
     ReplayOptions,
@@ -21,20 +24,19 @@ from airflow_chronon.airflow_api.replay import (
 )
 from airflow_chronon.cli.commands.partitions import CONF, LABELS
 from airflow_chronon.cli.intervals import AskedIntervals
-from airflow_chronon.cli.landed import Landings
 from airflow_chronon.cli.options import FORMAT, ROOT, Command, option
 from airflow_chronon.cli.output import FINDINGS, GOOD, show, tell
-from airflow_chronon.cli.partition_facts import PartitionFacts
+from airflow_chronon.cli.replay_choice import choose, selection_of
 from airflow_chronon.cli.replay_progress import follow, starting
+from airflow_chronon.cli.replay_rest import rest_of
 from airflow_chronon.cli.server import AIRFLOW, find_server, need_server
 from airflow_chronon.cli.state import BUNDLE, STATE_ROOT, find_state
 from airflow_chronon.cli.target import Target, open_target
-from airflow_chronon.core.calendar.instants import Instant, TimeWindow
 from airflow_chronon.core.confs.plan import good_plans
 from airflow_chronon.core.describe.format import counted
 from airflow_chronon.core.records.history import seen_plan
-from airflow_chronon.core.runs.backfill import Replay, Selection, check_size, meant_starts, select_starts, with_upstream
-from airflow_chronon.core.runs.states import Known, done_labels, newest_runs
+from airflow_chronon.core.runs.backfill import Replay, Selection
+from airflow_chronon.core.runs.replay_order import ReplayOrder, dags_held_for, order_of
 from airflow_chronon.errors import ChrononError, Fault
 
 _WORDS = {
@@ -44,8 +46,6 @@ _WORDS = {
     Selection.ALL: "free to run",
 }
 
-_LOOKED_AFTER = 1_000  #: partitions of a replay at most, for its inputs to be looked for unasked
-
 
 def _positive(text: str) -> int:
     if not text.isdigit() or not int(text):
@@ -53,8 +53,15 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _replay_id(text: str) -> str:
+    if not text.isalnum() or not text.isascii():
+        raise argparse.ArgumentTypeError(f"{text!r} is not the id of a replay: it was printed when the replay began")
+    return text
+
+
 def backfill(options: argparse.Namespace) -> int:
     """Print the labels, check everything, create the runs, check those; with ``--wait``, follow them to their end."""
+    _check(options)
     target = open_target(options)
     plan = target.need_scheduled(options.conf)
     now = int(time.time())
@@ -64,36 +71,71 @@ def backfill(options: argparse.Namespace) -> int:
     window = plan.read_range(*ends, now=now)
     for note in plan.range_notes(*ends, now=now):
         tell(note)
-    asked, selection = AskedIntervals(plan, window, now), _selection_of(options)
-    server = find_server(options) if options.dry_run else need_server(options)
-    landings = Landings()
-    if selection is Selection.STALE:
-        known = _known_stale(target, asked, options, server, landings)
-    else:
-        known = _known(asked, selection, options, server, landings)
-    rows = asked.rows(known)
-    starts, meant = select_starts(rows, selection), meant_starts(rows, selection)
-    check_size(Replay(plan, starts))
-    upstream = _upstream(target, Replay(plan, meant), options, landings, now)
-    replays = tuple(kept for each in upstream if (kept := _not_under_way(each, server, now)).starts)
-    lacking = () if options.with_upstream else replays
-    replays = (*(replays if options.with_upstream else ()), *((Replay(plan, starts),) if starts else ()))
-    for each in replays:
-        check_size(each)
+    asked = AskedIntervals(plan, window, now)
+    server = find_server(options) if options.dry_run and not options.resume else need_server(options)
+    if options.resume and server is not None:
+        rest = rest_of(server, asked, options.resume, good_plans(target.verdicts))
+        return _do(options, target, rest.replays, server, text=rest.text, order=rest.order, failed=rest.failed)
+    chosen = choose(options, target, asked, server)
+    held_for = dags_held_for(chosen.replays) if options.downstream or options.in_order else frozenset[str]()
+    replays = tuple(replace(each, is_by_key=each.plan.dag_id in held_for) for each in chosen.replays)
+    order = order_of(secrets.token_hex(8), replays, held_for=held_for)
+    selection = selection_of(options)
+    return _do(
+        options,
+        target,
+        replays,
+        server,
+        text=lambda: _text(replays, asked, selection, chosen.under_way),
+        order=order,
+        lacking=chosen.lacking,
+    )
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    if options.in_order and options.backwards:
+        problem = "one runs the oldest first and the other the newest"
+        raise ChrononError(Fault("input", "--in-order and --backwards", problem, "give one of them"))
+    if options.resume:
+        more = [
+            f"--{name.replace('_', '-')}"
+            for name in ("missing", "failed", "stale", "all", "downstream", "with_upstream", "in_order")
+            if getattr(options, name)
+        ]
+        if more:
+            problem = "a replay that goes on runs what it was begun with"
+            raise ChrononError(Fault("input", f"--resume and {' and '.join(more)}", problem, "give --resume alone"))
+
+
+def _do(
+    options: argparse.Namespace,
+    target: Target,
+    replays: tuple[Replay, ...],
+    server: AirflowServer | None,
+    *,
+    text: Callable[[], str],
+    order: ReplayOrder,
+    lacking: Sequence[Replay] = (),
+    failed: Sequence[RunRecord] = (),
+) -> int:
+    """Show what is to be done, check it, and do it."""
     target.report_problems()
-    show(options, text=lambda: _text(replays, asked, selection, len(meant) - len(starts)))
-    for each in lacking if starts else ():
+    show(options, text=text)
+    for each in lacking:
         tell(_lacks(each))
-    how = ReplayOptions(options.max_active_runs, options.backwards, options.unpause)
+    how = ReplayOptions(options.max_active_runs, options.backwards, options.unpause, order)
     started: list[Started] = []
     code = GOOD
-    if replays and server is not None:
+    if server is not None and (replays or failed):
         check_ready(server, replays, how)
         if not options.dry_run:
-            code = _run(server, replays, how, started, wait=options.wait)
+            for run in failed:
+                server.clear_failed(run.dag_id, run.run_id)
+            code = _run(server, replays, how, started, options)
     if server is None:
         tell("no connection names an Airflow: whether it would take these was not checked")
-    show(options, value=lambda: _json(replays, started, dry_run=options.dry_run))
+    show(options, value=lambda: _json(replays, started, order, dry_run=options.dry_run))
     return code
 
 
@@ -112,6 +154,17 @@ BACKFILL = Command(
         option("--max-active-runs", type=_positive, metavar="N", help="runs of the range at a time"),
         option("--backwards", action="store_true", help="newest first"),
         option("--with-upstream", action="store_true", help="replay what its producers lack first"),
+        option(
+            "--downstream",
+            action="store_true",
+            help="replay after it all that reads it, each when its inputs are rebuilt",
+        ),
+        option(
+            "--in-order",
+            action="store_true",
+            help="oldest first, one after another: for a conf that reads its own table",
+        ),
+        option("--resume", type=_replay_id, metavar="ID", help="go on with a replay that was cut off or failed"),
         option("--unpause", action="store_true", help="unpause a paused DAG"),
         option("--wait", action="store_true", help="follow the runs until they have ended"),
         AIRFLOW,
@@ -123,70 +176,6 @@ BACKFILL = Command(
 )
 
 
-def _selection_of(options: argparse.Namespace) -> Selection:
-    chosen = [selection for selection in Selection if getattr(options, selection.value)]
-    if len(chosen) > 1:
-        given = " and ".join(f"--{each.value}" for each in chosen)
-        raise ChrononError(Fault("input", given, "each names other partitions", "give one of them"))
-    return chosen[0] if chosen else Selection.MISSING
-
-
-def _known(
-    asked: AskedIntervals,
-    selection: Selection,
-    options: argparse.Namespace,
-    server: AirflowServer | None,
-    landings: Landings,
-) -> Known:
-    """What is needed of catalog and Airflow for a selection, and no more: a year of runs is many pages."""
-    plan, wants_missing = asked.plan, selection is Selection.MISSING
-    landed = landings.of_plan(plan) if wants_missing else None
-    # only Airflow knows what failed, and what of a job was done
-    by_runs = selection is Selection.FAILED or (wants_missing and not plan.has_partitions)
-    runs = None
-    if server is not None and server.dag(plan.dag_id) is not None:
-        runs = asked.runs(server, states=() if by_runs else ACTIVE_RUN_STATES)
-    elif by_runs:
-        need_server(options)
-    if not plan.has_partitions:
-        landed = done_labels(plan.need_schedule(), runs or ())
-    return Known(landed, runs, good=asked.good)
-
-
-def _known_stale(
-    target: Target,
-    asked: AskedIntervals,
-    options: argparse.Namespace,
-    server: AirflowServer | None,
-    landings: Landings,
-) -> Known:
-    """What tells which partitions are stale. Raises where Airflow does not tell: none would look like nothing to replay."""
-    if not asked.plan.has_partitions:
-        problem = "intervals of a job are never stale: a job has no table"
-        raise ChrononError(Fault("C15", "--stale", problem, "give --missing, --failed or --all"), conf=asked.plan.key)
-    server = server or need_server(options)
-    return PartitionFacts(target, find_state(target.root, options), server, asked.now, landings, is_strict=True).known(
-        asked
-    )
-
-
-def _upstream(
-    target: Target, replay: Replay, options: argparse.Namespace, landings: Landings, now: Instant
-) -> tuple[Replay, ...]:
-    """What the producers of a replay lack, producers first; looked for unasked where it takes but a moment (C30)."""
-    if not replay.starts or not replay.plan.producers:
-        return ()
-    if not options.with_upstream and len(replay.starts) > _LOOKED_AFTER:
-        return ()
-    plans = {each.key: each for each in good_plans(target.verdicts)}
-    try:
-        return with_upstream(replay, plans, landings, now=now)[:-1]
-    except ChrononError:
-        if options.with_upstream:
-            raise
-        return ()
-
-
 def _lacks(replay: Replay) -> str:
     """That a replay would find no inputs."""
     first, last = replay.labels[0], replay.labels[-1]
@@ -194,19 +183,12 @@ def _lacks(replay: Replay) -> str:
     return f"{replay.plan.key} lacks {count} that these runs read, {which}: --with-upstream replays them first (C30)"
 
 
-def _not_under_way(replay: Replay, server: AirflowServer | None, now: Instant) -> Replay:
-    """The replay without the partitions whose runs are on their way already."""
-    plan, starts = replay.plan, replay.starts
-    if server is None or not starts or server.dag(plan.dag_id) is None:
-        return replay
-    window = TimeWindow(starts[0], replay.schedule.end_of(starts[-1]))
-    active = AskedIntervals(plan, window, now).runs(server, states=ACTIVE_RUN_STATES)
-    busy = newest_runs(replay.schedule, active)
-    return Replay(plan, tuple(start for start in starts if start not in busy or busy[start].is_stranded))
-
-
 def _run(
-    server: AirflowServer, replays: Sequence[Replay], how: ReplayOptions, started: list[Started], *, wait: bool
+    server: AirflowServer,
+    replays: Sequence[Replay],
+    how: ReplayOptions,
+    started: list[Started],
+    options: argparse.Namespace,
 ) -> int:
     """Create the runs, producers first; after an error, what was created before it is printed."""
     try:
@@ -215,11 +197,22 @@ def _run(
                 started.append(start(server, replay, how, on_progress=on_progress))
     except (AirflowError, ReplayIncomplete) as error:
         made = ", ".join(f"{len(each.runs)} of {each.dag_id}" for each in started) or "none completely"
-        tell(f"{error}\nruns created before that: {made}")
+        tell(f"{error}\nruns created before that: {made}\n{_how_to_go_on(options, how)}")
         return FINDINGS
     count = sum(len(each.runs) for each in started)
     tell(f"{counted(count, 'run')} created, for exactly these partitions")
-    return follow(server, replays, started) if wait else GOOD
+    if how.order is not None and how.order.rebuilds:
+        tell(_how_to_go_on(options, how))
+    return follow(server, replays, started) if options.wait else GOOD
+
+
+def _how_to_go_on(options: argparse.Namespace, how: ReplayOptions) -> str:
+    """The command that goes on with a replay that was cut off."""
+    if how.order is None or not how.order.rebuilds:
+        return "it cannot be gone on with as one: ask for the same range again"
+    end = f" --end-ds {quote(options.end_ds)}" if options.end_ds else ""
+    command = f"airflow-chronon backfill {quote(options.conf)} --start-ds {quote(options.start_ds)}{end}"
+    return f"to go on with it where it is cut off or fails: {command} --resume {how.order.id}"
 
 
 def _text(replays: Sequence[Replay], asked: AskedIntervals, selection: Selection, under_way: int) -> str:
@@ -238,9 +231,12 @@ def _text(replays: Sequence[Replay], asked: AskedIntervals, selection: Selection
     return "\n".join(lines)
 
 
-def _json(replays: Sequence[Replay], started: Sequence[Started], *, dry_run: bool) -> dict[str, Any]:
+def _json(
+    replays: Sequence[Replay], started: Sequence[Started], order: ReplayOrder, *, dry_run: bool
+) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
+        **({} if dry_run else {"id": order.id}),
         "replays": [
             {
                 "conf": replay.plan.key,

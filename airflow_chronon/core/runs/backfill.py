@@ -37,6 +37,7 @@ class Replay:
 
     plan: Plan
     starts: tuple[Instant, ...]
+    is_by_key: bool = False  #: whether each run has a name of its own, since others hold for it
 
     @property
     def schedule(self) -> AnySchedule:
@@ -92,9 +93,27 @@ def with_upstream(target: Replay, plans: Mapping[str, Plan], landed: Landed, *, 
     """
     walk = _Walk(plans, landed, now)
     walk.visit(target)
-    ordered = walk.in_order(target.plan.key)
+    ordered = in_order(plans, [target.plan.key, *walk.needed])
     needed = {key: tuple(sorted(starts)) for key, starts in walk.needed.items() if key != target.plan.key}
     return (*(Replay(plans[key], needed[key]) for key in ordered if needed.get(key)), target)
+
+
+def in_order(plans: Mapping[str, Plan], keys: Iterable[str]) -> list[str]:
+    """These confs with producers before consumers; what the graph leaves open, as a cycle, goes by the order given."""
+    wanted = dict.fromkeys(keys)
+    ordered: dict[str, None] = {}
+    seen: set[str] = set()
+    for key in wanted:
+        path = [key]
+        while path:
+            seen.add(path[-1])
+            producers = map(str, plans[path[-1]].producers)
+            before = next((each for each in producers if each in wanted and each not in seen), None)
+            if before is not None:
+                path.append(before)
+            else:
+                ordered.setdefault(path.pop())
+    return list(ordered)
 
 
 class _Walk:
@@ -119,23 +138,6 @@ class _Walk:
                         lacking.setdefault(producer.key, set()).add(start)
             known |= starts
             waiting += [(key, found, path | {key}) for key, found in lacking.items()]
-
-    def in_order(self, last: str) -> list[str]:
-        """Every conf that is needed, producers before consumers."""
-        ordered: list[str] = []
-        seen: set[str] = set()
-
-        def place(key: str) -> None:
-            if key in seen:
-                return
-            seen.add(key)
-            for producer in map(str, self._plans[key].producers):
-                if producer in self.needed:
-                    place(producer)
-            ordered.append(key)
-
-        place(last)
-        return ordered
 
     def _lacks(self, plan: Plan, wanted: Instant) -> Iterable[tuple[Plan, Instant]]:
         for wait in plan.replay_waits(wanted):

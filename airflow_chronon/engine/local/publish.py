@@ -109,12 +109,17 @@ class TableWriter:
                 shutil.rmtree(path, ignore_errors=True)
 
     def write(self, connection: duckdb.DuckDBPyConnection, query: str, *, index: int) -> Path:
-        """Write the rows of a query into the staging folder and flush them to disk; a query without rows still gives a
-        file, with its columns."""
+        """Write the rows of a query into the staging folder, in the order of their values, and flush them to disk.
+
+        Threads give rows in any order: sorted, the same rows make the same file, byte for byte, whenever it is written
+        again. A query without rows still gives a file, with its columns.
+        """
         assert self._staging is not None, "write() belongs inside staging()"
         path = self._staging / f"part-{index}.parquet"
         writer = f"KV_METADATA {{{literal(WRITER_KEY)}: {literal(self.conf)}}}"
-        connection.execute(f"COPY ({query}) TO {literal(str(path))} (FORMAT parquet, {writer})")
+        connection.execute(
+            f"COPY (SELECT * FROM ({query}) ORDER BY ALL) TO {literal(str(path))} (FORMAT parquet, {writer})"
+        )
         flush(path)
         return path
 
