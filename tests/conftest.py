@@ -16,7 +16,11 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.checkout import ROOT
 
-USE_THE_COMPILER = ("tests/engine/test_argv.py", "tests/examples/test_compiled_output.py")
+USE_THE_COMPILER = (
+    "tests/engine/test_argv.py",
+    "tests/examples/test_compiled_output.py",
+    "tests/examples/test_scaffold.py",
+)
 
 
 #: Those that take longest begin first, so that no worker is left alone with one at the end.
@@ -30,6 +34,7 @@ LONGEST_FIRST = tuple(
         "edges",
         "test_demo.py",
         "test_story.py",
+        "test_from_nothing.py",
         "test_compose.py",
         "test_compose_processes.py",
     )

@@ -60,7 +60,7 @@ def first_days(verdicts: Mapping[str, Verdict], *, now: Instant) -> dict[str, Fi
 def first_day_lines(days: Mapping[str, FirstDay], *, now: Instant) -> list[str]:
     """The first day of all of them, for people."""
     if not days:
-        return ["no conf has a schedule: nothing runs unless a partition is asked for"]
+        return ["no good conf has a schedule: nothing runs unless a partition is asked for"]
     head = ("conf", "at once", f"until {iso(now + DAY)}")
     rows = columns([head, *(day.row(key) for key, day in days.items())], indent=2)
     return [f"what runs, were it deployed at {iso(now)}:", *rows]
