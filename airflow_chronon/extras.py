@@ -16,6 +16,8 @@ _EXTRAS = {
     "pyarrow": "filesystem",
     "pyarrow.parquet": "filesystem",
     "pyarrow.compute": "filesystem",
+    "pyiceberg.catalog": "iceberg",
+    "pyiceberg.exceptions": "iceberg",
 }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from airflow_chronon.catalogs.connections import Connect, StoreConnection, connections_of_environment
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
+from airflow_chronon.catalogs.iceberg import IcebergCatalog
 from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.partitions.listing import TableListing
 from airflow_chronon.core.settings.catalogs import CATALOGS
@@ -14,17 +16,32 @@ from airflow_chronon.core.settings.variables import Secrets
 from airflow_chronon.core.waits.catalog import ExpressionValue, PartitionCatalog
 
 #: The class of every kind of catalog in :data:`airflow_chronon.core.settings.catalogs.CATALOGS`.
-CLASSES: Mapping[str, Callable[..., PartitionCatalog]] = {"filesystem": FilesystemCatalog}
+CLASSES: Mapping[str, Callable[..., PartitionCatalog]] = {"filesystem": FilesystemCatalog, "iceberg": IcebergCatalog}
 
 
-def build_catalog(settings: Mapping[str, object], environ: Mapping[str, str] = NO_VARIABLES) -> PartitionCatalog:
+def build_catalog(
+    settings: Mapping[str, object], environ: Mapping[str, str] = NO_VARIABLES, *, connect: Connect | None = None
+) -> PartitionCatalog:
     """The catalog that a section describes, filled in from ``environ``; nothing is opened yet.
 
-    No message of it holds what was filled in (S4). Raises :class:`airflow_chronon.errors.Rejected` with every unknown kind,
-    key or value and what is allowed.
+    ``connect`` finds the connection that the section names, on first use; by default the environment's. No message of the
+    catalog holds what was filled in or what a connection keeps secret (S4). Raises :class:`airflow_chronon.errors.Rejected` with
+    every unknown kind, key or value and what is allowed.
     """
     found = CATALOGS.read(settings, environ)
-    catalog, secrets = CLASSES[found.kind](**found.given), Secrets.of(settings, environ=environ)
+    made, given, secrets = CLASSES[str(settings["kind"])], found.given, Secrets.of(settings, environ=environ)
+    if (connection_id := given.pop("connection", None)) is not None:
+        find, known = connect or connections_of_environment(environ), dict[str, str](secrets.values)
+        secrets = Secrets(known)
+
+        def connected() -> StoreConnection:
+            connection = find(connection_id)
+            known.update({f"{connection_id}.{name}": value for name, value in connection.secrets.items()})
+            return connection
+
+        given["connect"] = connected
+        return DiscreetCatalog(made(**given), secrets)
+    catalog = made(**given)
     return DiscreetCatalog(catalog, secrets) if secrets.values else catalog
 
 
@@ -37,6 +54,10 @@ class DiscreetCatalog:
 
     def place_of(self, table: str) -> str:
         return self.secrets.hidden(self.catalog.place_of(table))
+
+    def change_token(self, table: str) -> str | None:
+        with self.secrets.kept():
+            return self.catalog.change_token(table)
 
     def list_partitions(self, table: str) -> TableListing:
         with self.secrets.kept():

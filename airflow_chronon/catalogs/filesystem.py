@@ -51,6 +51,9 @@ class FilesystemCatalog:
         """The folder of the table; see :class:`airflow_chronon.core.waits.catalog.PartitionCatalog`."""
         return f"{shown_root(self.root)}/{table}"
 
+    def change_token(self, table: str) -> None:
+        """None: folders do not tell that something below them has changed."""
+
     def list_partitions(self, table: str) -> TableListing:
         """The landed partitions; see :class:`airflow_chronon.core.waits.catalog.PartitionCatalog`."""
         paths = self.tables.paths(table)

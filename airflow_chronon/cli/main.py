@@ -18,6 +18,7 @@ import argcomplete
 
 from airflow_chronon import __version__
 from airflow_chronon.cli.commands.backfill import BACKFILL
+from airflow_chronon.cli.commands.catalog import CATALOG
 from airflow_chronon.cli.commands.check import CHECK
 from airflow_chronon.cli.commands.explain import EXPLAIN
 from airflow_chronon.cli.commands.import_airflow_dags import IMPORT
@@ -39,6 +40,7 @@ COMMANDS = (
     EXPLAIN,
     PARTITIONS,
     WHY,
+    CATALOG,
     BACKFILL,
     PLAN,
     RECONCILE,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 
 from airflow_chronon.catalogs.build import build_catalog
+from airflow_chronon.catalogs.connections import Connect
 from airflow_chronon.core.calendar.instants import Instant, iso
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.partitions.start_ranges import StartRanges
@@ -70,6 +71,7 @@ class Survey:
     seconds_left: Callable[[], float] = lambda: float("inf")  #: for what has begun
     at_once: int = AT_ONCE
     patience: float = PATIENCE
+    connect: Connect | None = None  #: finds the connections that catalogs name; None: those of the environment
     unseen: list[str] = field(default_factory=list)  #: the confs that there was no time for
     _records: dict[str, FreshnessRecord] = field(default_factory=dict, init=False)
     _calls: deque[_Piece] = field(default_factory=deque, init=False)
@@ -103,7 +105,8 @@ class Survey:
         """One table: what is to be done, and what follows from it."""
 
         def look() -> StartRanges:
-            listing = build_catalog(plan.settings.catalog.of_table(plan.table), os.environ).list_partitions(plan.table)
+            catalog = build_catalog(plan.settings.catalog.of_table(plan.table), os.environ, connect=self.connect)
+            listing = catalog.list_partitions(plan.table)
             check_shape(plan.table, plan.spec.column, listing)
             return StartRanges.of_labels(listing.labels(plan.spec.column), plan.spec)
 

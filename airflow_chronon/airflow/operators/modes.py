@@ -34,6 +34,7 @@ from airflow_chronon.airflow.operators.write_order import (
     format_predecessors,
 )
 from airflow_chronon.airflow.operators.zipline import ZiplineTask
+from airflow_chronon.airflow.store_connections import connect
 from airflow_chronon.airflow_api.errors import AirflowRefused, AirflowUnreachable
 from airflow_chronon.airflow_api.login import CONNECTION_ID
 from airflow_chronon.airflow_api.writers import other_runs_of
@@ -353,7 +354,7 @@ class LandedOperator(_PlanOperator):
         try:
             catalog = self._plan.settings.catalog.of_table(table)
             mask_filled(catalog)
-            listing = build_catalog(catalog, os.environ).list_partitions(table)
+            listing = build_catalog(catalog, os.environ, connect=connect).list_partitions(table)
             check_shape(table, spec.column, listing)
         except ChrononError as error:
             raise AirflowException(str(error)) from None

@@ -20,6 +20,7 @@ from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.masking import mask_filled
 from airflow_chronon.airflow.metrics import Gauge, tell
 from airflow_chronon.airflow.operators.work import imported_function
+from airflow_chronon.airflow.store_connections import connect
 from airflow_chronon.airflow_api.login import EDITORS
 from airflow_chronon.airflow_api.waiting import seconds_waited
 from airflow_chronon.core.confs.resolve import ConfPlan
@@ -83,6 +84,7 @@ class SurveyOperator(BaseOperator):
             trouble=lambda text: self.log.warning("%s", text),
             has_time=lambda: time.monotonic() < until - LAST_SECONDS,
             seconds_left=lambda: until - time.monotonic(),
+            connect=connect,
         )
         survey.run(plans)
         if survey.unseen:

@@ -28,6 +28,7 @@ from airflow_chronon.airflow.sensors.supervisor import ProcessSupervisor
 from airflow_chronon.airflow.sensors.table_polls import TablePolls
 from airflow_chronon.airflow.sensors.upstream_log import UpstreamLog
 from airflow_chronon.airflow.sensors.writers import TableOutlook
+from airflow_chronon.airflow.store_connections import ask_connection
 from airflow_chronon.catalogs.build import build_catalog
 from airflow_chronon.core.calendar.instants import Instant, from_datetime, iso
 from airflow_chronon.core.describe.format import format_run, format_wait
@@ -39,6 +40,8 @@ from airflow_chronon.core.schedules.partitioned import PartitionedSchedule, Run
 from airflow_chronon.core.schedules.request import RunRequest
 from airflow_chronon.core.schedules.serialization import schedule_from_json
 from airflow_chronon.core.settings.model import OnNever, OnTimeout
+from airflow_chronon.core.settings.variables import filled
+from airflow_chronon.core.waits.catalog import PartitionCatalog
 from airflow_chronon.core.waits.dependencies import Wait, merged
 from airflow_chronon.core.waits.max_lag import LAGGING_KEY
 from airflow_chronon.core.waits.poll import Observation, Query, beyond_now, judge, missing_starts, observe, queries_of
@@ -190,10 +193,16 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
         """Ask Airflow about the writers of the table and list it, once per poll, for ever."""
         trigger = cls(**kwargs)
         key, asked = trigger._stream_key(), trigger._asked()
-        catalog = build_catalog(trigger.catalog, os.environ)
         await amask_filled(trigger.catalog)
+        catalog = await _catalog(trigger.catalog)
         threads = cls._expressions if any(query.kind == "value" for query in asked) else None
-        polls = TablePolls(trigger.table, lambda: observe(catalog, trigger.table, asked), threads=threads)
+        seen: list[Observation] = []  # the last one: while the table stays as it is, it is not listed again
+
+        def look() -> Observation:
+            seen[:] = [observe(catalog, trigger.table, asked, seen[0] if seen else None)]
+            return seen[0]
+
+        polls = TablePolls(trigger.table, look, threads=threads)
         outlook = TableOutlook(map(writer_from_json, json.loads(trigger.writers)), ProcessSupervisor())
         try:
             while True:
@@ -204,6 +213,10 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
                 cls._observations[key] = (time.monotonic(), observation)
                 yield observation
                 await asyncio.sleep(trigger.poll_seconds)
+                if (
+                    observation.trouble and "connection" in trigger.catalog
+                ):  # it may have been made or changed meanwhile
+                    catalog = await _catalog(trigger.catalog)
         finally:
             polls.close()
             cls._observations.pop(key, None)  # nobody is left to read it: a large listing is not kept
@@ -408,6 +421,13 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
     def _skipped(self, text: str) -> TriggerEvent:
         self.log.warning("%s", text)
         return TaskSkippedEvent(xcoms={"return_value": text})  # the run's note tells it, where nothing lands
+
+
+async def _catalog(settings: dict[str, Any]) -> PartitionCatalog:
+    """The catalog of these settings, with the connection that it names, for which only the event loop may ask."""
+    connection_id = settings.get("connection")
+    connect = None if connection_id is None else await ask_connection(str(filled(connection_id, os.environ)))
+    return build_catalog(settings, os.environ, connect=connect)
 
 
 class GateTrigger(_RunTrigger):

@@ -23,7 +23,19 @@ class FilesystemCatalogSettings(KindSettings):
     expression_timeout: Duration | None = None
 
 
-CATALOGS = Kinds("catalog", FilesystemCatalogSettings)
+class IcebergCatalogSettings(KindSettings):
+    """An Iceberg catalog: REST, SQL, Glue, Hive or BigQuery metastore."""
+
+    kind: Literal["iceberg"] = "iceberg"
+    connection: Annotated[
+        str | None, judged(is_filled_text, "is not the id of a connection", "give that of an Airflow connection")
+    ] = None
+    name: str | None = None
+    properties: dict[str, Any] | None = Field(default=None, repr=False)
+    label_format: str | None = None
+
+
+CATALOGS = Kinds("catalog", FilesystemCatalogSettings, IcebergCatalogSettings)
 
 
 class TableCatalogSection(Section):

@@ -28,6 +28,13 @@ class PartitionCatalog(Protocol):
     def place_of(self, table: str) -> str:
         """Where a table is looked for, for people: no password stands in it (S4)."""
 
+    def change_token(self, table: str) -> str | None:
+        """A text that is another one once the table has changed, for the price of one small call; None where there is none.
+
+        It is read before a listing: while it stays the same, the labels and newest values of before still hold. What it is
+        read of may be what the next listing of the same table shows.
+        """
+
     def list_partitions(self, table: str) -> TableListing:
         """The landed partitions of ``table`` (its full name, such as ``data.checkouts``)."""
 
@@ -46,9 +53,13 @@ class FakeCatalog:
     newest: Mapping[tuple[str, str], Instant] = field(default_factory=dict)
     values: Mapping[tuple[str, str], ExpressionValue] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    tokens: Mapping[str, str] = field(default_factory=dict)  #: by table
 
     def place_of(self, table: str) -> str:
         return f"memory/{table}"
+
+    def change_token(self, table: str) -> str | None:
+        return self.tokens.get(table)
 
     def list_partitions(self, table: str) -> TableListing:
         self.calls.append(table)

@@ -39,6 +39,7 @@ class Observation:
     answers: Mapping[Query, Answer]
     trouble: str = ""
     place: str = ""  #: where the table was looked for
+    token: str | None = None  #: of the table when it was looked at, where its catalog tells one
     forecasts: Mapping[Instant, Forecast] = field(
         default_factory=dict
     )  #: by partition start, of some that are not there
@@ -58,20 +59,30 @@ def queries_of(waits: Iterable[Wait]) -> tuple[Query, ...]:
     return tuple(sorted({query_of(wait) for wait in waits}))
 
 
-def observe(catalog: PartitionCatalog, table: str, queries: Iterable[Query]) -> Observation:
-    """Ask the catalog once. A catalog that cannot answer is not a verdict: the wait goes on and says why."""
+def observe(
+    catalog: PartitionCatalog, table: str, queries: Iterable[Query], before: Observation | None = None
+) -> Observation:
+    """Ask the catalog once. A catalog that cannot answer is not a verdict: the wait goes on and says why.
+
+    Where the table is what it was in the observation ``before``, nothing is listed again. An expression is always asked: it
+    may be about other tables too, or about the time.
+    """
     answers: dict[Query, Answer] = {}
     try:
+        token = catalog.change_token(table)
+        kept = before.answers if before is not None and token is not None and token == before.token else {}
         for query in queries:
-            if query.kind == "labels":
-                answers[query] = catalog.list_partitions(table)
-            elif query.kind == "newest":
-                answers[query] = catalog.newest_value(table, query.about)
-            else:
+            if query.kind == "value":
                 answers[query] = _value(catalog, table, query.about)
+            elif query in kept:
+                answers[query] = kept[query]
+            elif query.kind == "labels":
+                answers[query] = catalog.list_partitions(table)
+            else:
+                answers[query] = catalog.newest_value(table, query.about)
     except CatalogError as error:
         return Observation({}, str(error))
-    return Observation(answers, place=catalog.place_of(table))
+    return Observation(answers, place=catalog.place_of(table), token=token)
 
 
 def _value(catalog: PartitionCatalog, table: str, expression: str) -> Answer:
