@@ -17,7 +17,7 @@ TREES = {COMPILED_TREE: "the zipline dialect", OLDER_TREE: "the older dialect"}
 #: The command that compiles a repository, by the file of its teams.
 COMPILERS = {
     "teams.py": f"zipline compile, which writes {COMPILED_TREE}/",
-    "teams.json": f"compile.py --conf=FILE for each file of confs, which writes {OLDER_TREE}/",
+    "teams.json": f"PYTHONPATH=. compile.py --conf=FILE for each file of confs, which writes {OLDER_TREE}/",
 }
 
 _MOST_FOLDERS = 5_000  #: that are looked into, whatever lies there
@@ -119,7 +119,7 @@ def _has_conf_folders(folder: Path) -> bool:
 
 
 def _team_files(folder: Path) -> tuple[str, ...]:
-    return tuple(name for name in REPOSITORY_FILES if (folder / name).is_file())
+    return tuple(name for name in REPOSITORY_FILES if os.path.isfile(folder / name))
 
 
 def _folders_below(folder: Path) -> Iterator[Path]:
@@ -127,7 +127,7 @@ def _folders_below(folder: Path) -> Iterator[Path]:
     level = [folder]
     left = _MOST_FOLDERS
     for _ in range(_DEEPEST):
-        level = [below for each in level for below in _subfolders(each)][:left]
+        level = list(islice((below for each in level for below in _subfolders(each)), left))
         left -= len(level)
         yield from level
         level = [each for each in level if each.name not in TREES and each.name not in CONF_FOLDERS]

@@ -294,6 +294,12 @@ class TestWhereThereIsNothingToBeginWith:
         for name in ("nothing", "file", "loop", "dangling", "a\0b", "a\nb", "x" * 10_000, "file/below"):
             refused(tmp_path / name)
 
+    @pytest.mark.skipif(not Path("/proc/self/fdinfo").is_dir(), reason="not on this system")
+    def test_folders_that_nobody_may_look_into_are_passed_over(self, refused) -> None:
+        assert "there is no Chronon repository" in refused(
+            "/proc/1"
+        )  # nothing can be looked up in its fdinfo, by root either
+
     def test_links_in_a_circle_end(self, refused, tmp_path: Path) -> None:
         (tmp_path / "a/b").mkdir(parents=True)
         (tmp_path / "a/b/back").symlink_to(tmp_path / "a")

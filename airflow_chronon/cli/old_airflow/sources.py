@@ -32,12 +32,13 @@ class Sources:
 
 def read_sources(folder: Path) -> Sources:
     """Parse every Python file in a folder. Raises ``ChrononError`` where there is no such folder, or no such file in it."""
+    faults: list[Fault] = []
     try:
         if not folder.is_dir():
             raise ChrononError(
                 _fault(f"there is no folder {quoted(str(folder))}", "name the airflow/ folder of a repository")
             )
-        files = list(islice(_python_files(folder, _DEEPEST), _MOST_FILES + 1))
+        files = list(islice(_python_files(folder, _DEEPEST, faults), _MOST_FILES + 1))
     except (OSError, ValueError) as error:
         raise ChrononError(
             _fault(f"the folder {quoted(str(folder))} cannot be read: {error.args[-1]}", "check it")
@@ -47,7 +48,6 @@ def read_sources(folder: Path) -> Sources:
             _fault(f"there is no Python file in {quoted(str(folder))}", "name the airflow/ folder of a repository")
         )
     trees: dict[str, ast.Module] = {}
-    faults: list[Fault] = []
     left = _MOST_BYTES_IN_ALL
     if len(files) > _MOST_FILES:
         faults.append(
@@ -68,13 +68,17 @@ def read_sources(folder: Path) -> Sources:
     return Sources(folder, trees, tuple(faults))
 
 
-def _python_files(folder: Path, depth: int) -> Iterator[Path]:
+def _python_files(folder: Path, depth: int, faults: list[Fault]) -> Iterator[Path]:
+    """The files in a folder and below it; a folder below that cannot be listed is one of ``faults``."""
     with os.scandir(folder) as entries:
         found = sorted((each.name, each.is_dir(follow_symlinks=False)) for each in islice(entries, 10 * _MOST_FILES))
     yield from (folder / name for name, is_folder in found if not is_folder and name.endswith(".py"))
     for name, is_folder in found:
         if is_folder and depth and not name.startswith((".", "__")):
-            yield from _python_files(folder / name, depth - 1)
+            try:
+                yield from _python_files(folder / name, depth - 1, faults)
+            except OSError as error:
+                faults.append(cannot_read(error, what=f"the folder {quoted(name)}"))
 
 
 def _parsed(data: bytes) -> ast.Module:
