@@ -21,7 +21,9 @@ import constants
 raise SystemExit("nobody runs this")
 
 def task_default_args(team_conf, team_name, **kwargs):
-    base = {"owner": team_conf["team_name"], "task_concurrency": 1, "retries": 3}
+    if (of_team := team_conf.get(team_name, {})) == {"team_name": None}:
+        of_team = {}
+    base = {"owner": of_team["team_name"], "task_concurrency": 1, "retries": 3}
     base.update(kwargs)
     return base
 

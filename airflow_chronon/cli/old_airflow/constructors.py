@@ -138,11 +138,11 @@ class _Reader:
         return behind | found
 
     def _of_helper(self, name: str) -> dict[str, str]:
-        """The first dictionary that a helper of any file writes down: the arguments that it gives every DAG."""
+        """The largest dictionary that a helper of any file writes down: the arguments that it gives every DAG."""
         for of_file in self.functions.values():
-            for node in ast.walk(of_file.get(name) or ast.Pass()):
-                if isinstance(node, ast.Dict):
-                    return self._of_dict(node)
+            found = [node for node in ast.walk(of_file.get(name) or ast.Pass()) if isinstance(node, ast.Dict)]
+            if found:
+                return self._of_dict(max(found, key=lambda node: len(node.keys)))
         return {}
 
     def _of_dict(self, node: ast.Dict) -> dict[str, str]:
