@@ -19,13 +19,16 @@ from airflow_chronon.storage.files import driver_of
 
 _LOCAL_ADDRESS = "http://127.0.0.1:8080"  #: where Airflow's API is unless its configuration says otherwise
 _ENGINE = ("duckdb", "sqlglot")  #: what the embedded engine imports
+_CATALOGS = {
+    "iceberg": ("pyiceberg", "iceberg")
+}  #: by the kind of a catalog: what it imports, and the extra that brings it
 _SHOWN = 3  #: confs that a message names
 
 
 def what_is_missing(plans: Iterable[Plan], options: argparse.Namespace) -> list[Fault]:
     """What keeps plans from running, as far as it can be told from here, without asking an Airflow or an object store."""
     found = list(plans)
-    return [*_connection(options), *_packages(found), *_tables(found)]
+    return [*_connection(options), *_connections(found), *_packages(found), *_tables(found)]
 
 
 def _connection(options: argparse.Namespace) -> Iterator[Fault]:
@@ -38,20 +41,37 @@ def _connection(options: argparse.Namespace) -> Iterator[Fault]:
     yield Fault("connection", CONNECTION_ID, problem, missing.remedy)
 
 
+def _connections(plans: Sequence[Plan]) -> Iterator[Fault]:
+    """The connections that catalogs name and that are not in the environment, each once."""
+    named = {str(section["connection"]) for plan in plans for section in _catalogs(plan) if section.get("connection")}
+    for connection_id in sorted(named):
+        if not os.environ.get(variable := f"AIRFLOW_CONN_{connection_id.upper()}"):
+            problem = (
+                f"a catalog names it, {variable} is not set, and nobody asked Airflow whether it has this connection"
+            )
+            yield Fault("connection", connection_id, problem, "make it in Airflow, where nobody has")
+
+
 def _packages(plans: Sequence[Plan]) -> Iterator[Fault]:
     """The packages that the settings of plans want and that are not installed here, each once."""
     wanted: dict[tuple[str, str], str] = {}
     for plan in plans:
         if plan.settings.runner.model_dump().get("kind") == "local":
             wanted |= {(module, "local"): "the embedded engine" for module in _ENGINE}
-        catalog = plan.settings.catalog
-        for section in (catalog.default, *map(catalog.of_entry, catalog.tables)):
-            if (driver := driver_of(_root_of(section))) is not None:
-                wanted[driver] = "the catalog"
+        for section in _catalogs(plan):
+            needed = _CATALOGS.get(str(section.get("kind"))) or driver_of(_root_of(section))
+            if needed is not None:
+                wanted[needed] = "the catalog"
     for (module, extra), needed_for in wanted.items():
         if find_spec(module) is None:
             problem = f"{needed_for} needs the package {module!r}, which is not installed here"
             yield Fault("extra", extra, problem, f"run: pip install 'airflow-chronon[{extra}]'")
+
+
+def _catalogs(plan: Plan) -> Iterator[Mapping[str, object]]:
+    """The sections of all catalogs of a plan."""
+    catalog = plan.settings.catalog
+    yield from (catalog.default, *map(catalog.of_entry, catalog.tables))
 
 
 def _tables(plans: Sequence[Plan]) -> Iterator[Fault]:
@@ -66,7 +86,7 @@ def _tables(plans: Sequence[Plan]) -> Iterator[Fault]:
         if (lacking := _lacking(table, next(iter(by_key.values())))) is not None:
             more = f" and {len(by_key) - _SHOWN} more" if len(by_key) > _SHOWN else ""
             problem = f"no conf here writes it, {lacking}, and it is read by {', '.join([*by_key][:_SHOWN])}{more}"
-            yield Fault("catalog", table, problem, "see that somebody lands it")
+            yield Fault("catalog", table, problem, f"see that somebody lands it; airflow-chronon catalog {table} looks")
 
 
 def _lacking(table: str, plan: ConfPlan) -> str | None:

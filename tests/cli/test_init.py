@@ -246,6 +246,16 @@ class TestWhatItSays:
         assert [each["field"] for each in missing if each["rule"] == "extra"] == ["gcs"]
         assert all("was not asked" in each["message"] for each in missing if each["rule"] == "catalog")
 
+    def test_a_catalog_of_another_kind(self, command: Command, zipline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("AIRFLOW_CONN_LAKE", raising=False)
+        (zipline / "chronon.yaml").write_text("catalog: {kind: iceberg, connection: lake}\nrunner: {kind: command}\n")
+        missing = command("init", zipline, "--json").json["missing"]
+        (named,) = (each for each in missing if each["field"] == "lake")
+        assert named["rule"] == "connection" and "AIRFLOW_CONN_LAKE is not set" in named["message"]
+        assert all("was not asked" in each["message"] for each in missing if each["rule"] == "catalog")
+        monkeypatch.setenv("AIRFLOW_CONN_LAKE", "http://host")
+        assert "lake" not in {each["field"] for each in command("init", zipline, "--json").json["missing"]}
+
     def test_the_connection(self, command: Command, zipline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert "airflow connections add chronon_airflow" in command("init", zipline).out
         monkeypatch.setenv("AIRFLOW_CONN_CHRONON_AIRFLOW", "chronon-airflow://user:password@host:8080")
