@@ -13,6 +13,7 @@ from airflow_chronon.core.confs.conf import asset_uri
 from airflow_chronon.core.describe.description import TableFacts
 from airflow_chronon.core.overview.snapshot import SNAPSHOT_ASSET
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET
+from airflow_chronon.core.waits.said import SAID_ASSET
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset
@@ -95,6 +96,11 @@ def contracts_asset() -> Asset | AssetRef:
     Airflow has no hidden assets; its group and its extra tell people that it is no table.
     """
     return _internal_asset(CONTRACTS_ASSET, "keeps the grid of each table's first write; not a table", asked_dag())
+
+
+def said_asset() -> Asset | AssetRef:
+    """The asset whose state keeps what people have said of partitions."""
+    return _internal_asset(SAID_ASSET, "keeps what people have said of partitions; not a table", asked_dag())
 
 
 @cache

@@ -251,6 +251,24 @@ class AirflowRest:
             for item in self._pages(what, _STATE, "asset_state_store", at={"id": found}, query={})
         }
 
+    def keep_asset_state(self, asset: str, key: str, value: Any) -> bool:
+        found = self._asset_ids(asset)
+        for each in found:
+            at = {"id": each, "key": key}
+            self._call(f"keeping a state of {asset}", "PUT", f"{_STATE}/{{key}}", at=at, body={"value": value})
+        return bool(found)
+
+    def drop_asset_state(self, asset: str, key: str) -> None:
+        for each in self._asset_ids(asset):
+            self._call(f"dropping a state of {asset}", "DELETE", f"{_STATE}/{{key}}", at={"id": each, "key": key})
+
+    def add_asset_event(self, asset: str, partition_key: str, extra: Mapping[str, Any]) -> bool:
+        found = self._asset_ids(asset)
+        for each in found:
+            body: Json = {"asset_id": each, "partition_key": partition_key, "extra": dict(extra)}
+            self._call(f"adding an event to {asset}", "POST", "assets/events", body=body)
+        return bool(found)
+
     def _asset_ids(self, asset: str) -> list[int]:
         """The id of the asset with this URI; none when Airflow does not know it."""
         found = self._pages(f"looking for the asset {asset}", "assets", "assets", query={"uri_pattern": asset})

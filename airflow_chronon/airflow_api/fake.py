@@ -20,6 +20,7 @@ from airflow_chronon.airflow_api.records import (
 from airflow_chronon.core.calendar.instants import DAY, Instant, TimeWindow, parse_instant
 from airflow_chronon.core.partitions.labels import PartitionSpec
 from airflow_chronon.core.schedules.intervals import IntervalSchedule
+from airflow_chronon.core.waits.said import SAID_ASSET
 
 
 @dataclass
@@ -39,6 +40,7 @@ class FakeAirflow:
     specs: dict[str, PartitionSpec] = field(default_factory=dict)
     jobs: dict[str, IntervalSchedule] = field(default_factory=dict)
     states: dict[tuple[str, str], Any] = field(default_factory=dict)
+    assets: set[str] = field(default_factory=lambda: {SAID_ASSET})  #: the URIs of those that it knows
     task_states: dict[tuple[str, str, str, str], Any] = field(default_factory=dict)  #: by DAG, run, task and key
     xcoms: dict[tuple[str, str, str, str], Any] = field(default_factory=dict)  #: by DAG, run, task and key
     logs: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)  #: by DAG, run and task
@@ -218,6 +220,21 @@ class FakeAirflow:
     def asset_states(self, asset: str) -> Mapping[str, Any]:
         self._called("asset_states", asset)
         return {key: value for (of, key), value in self.states.items() if of == asset}
+
+    def keep_asset_state(self, asset: str, key: str, value: Any) -> bool:
+        self._called("keep_asset_state", asset, key)
+        if asset not in self.assets:
+            return False
+        self.states[asset, key] = value
+        return True
+
+    def drop_asset_state(self, asset: str, key: str) -> None:
+        self._called("drop_asset_state", asset, key)
+        self.states.pop((asset, key), None)
+
+    def add_asset_event(self, asset: str, partition_key: str, extra: Mapping[str, Any]) -> bool:
+        self._called("add_asset_event", asset, partition_key)
+        return asset in self.assets
 
     def config_value(self, section: str, option: str) -> str | None:
         self._called("config_value", section, option)

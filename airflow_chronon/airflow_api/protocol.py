@@ -124,5 +124,14 @@ class AirflowServer(Protocol):
     def asset_states(self, asset: str) -> Mapping[str, Any]:
         """Every value in that state store by its key."""
 
+    def keep_asset_state(self, asset: str, key: str, value: Any) -> bool:
+        """Keep a value under ``key`` in the state store of an asset; False where Airflow does not know the asset."""
+
+    def drop_asset_state(self, asset: str, key: str) -> None:
+        """Forget what is kept under ``key``, if anything is."""
+
+    def add_asset_event(self, asset: str, partition_key: str, extra: Mapping[str, Any]) -> bool:
+        """Add an event of one partition to an asset; False where Airflow does not know the asset."""
+
     def config_value(self, section: str, option: str) -> str | None:
         """One of Airflow's own settings; None when the server does not show its settings."""

@@ -24,6 +24,7 @@ from airflow_chronon.cli.commands.explain import EXPLAIN
 from airflow_chronon.cli.commands.import_airflow_dags import IMPORT
 from airflow_chronon.cli.commands.import_schedule import IMPORT_SCHEDULE
 from airflow_chronon.cli.commands.init import INIT
+from airflow_chronon.cli.commands.land import LAND
 from airflow_chronon.cli.commands.partitions import PARTITIONS
 from airflow_chronon.cli.commands.plan import PLAN, RECONCILE
 from airflow_chronon.cli.commands.run import RUN
@@ -42,6 +43,7 @@ COMMANDS = (
     WHY,
     CATALOG,
     BACKFILL,
+    LAND,
     PLAN,
     RECONCILE,
     RUN,

@@ -33,6 +33,7 @@ from airflow_chronon.core.runs.write_order import BUSY_STATES
 from airflow_chronon.core.waits.dependencies import Wait
 from airflow_chronon.core.waits.poll import Observation, judge, observe, query_of
 from airflow_chronon.core.waits.readiness import missing_labels
+from airflow_chronon.core.waits.said import SAID_ASSET, Said, words_of
 from airflow_chronon.errors import ChrononError
 from airflow_chronon.state.folder import StateFolder
 
@@ -87,7 +88,16 @@ class PartitionFacts:
         landed = known.landed if plan.has_partitions else done_labels(schedule, runs)
         halted = _halted(self.dag(plan))
         known = replace(known, runs=runs, landed=landed, kept_grid=kept_grid(server, plan), halted=halted)
+        known = replace(known, absent=self._absent(server, plan))
         return replace(known, landed_inputs=self._landed_inputs(plan, runs))
+
+    def _absent(self, server: AirflowServer, plan: Plan) -> Mapping[str, str]:
+        """Which partitions of its table are absent on purpose, and who said so."""
+        if not plan.tables:
+            return {}
+        words = words_of(server.asset_states(SAID_ASSET), plan.tables[0])
+        said = {label: word for label, word in words.items() if word.said is Said.NEVER}
+        return {label: f"as {word.by or 'somebody'} said at {word.at}" for label, word in said.items()}
 
     def _landed_inputs(self, plan: Plan, runs: Sequence[KnownRun]) -> Mapping[str, frozenset[str]]:
         """What is there by now of the tables of which runs went without something; a table that does not answer is left out."""

@@ -16,6 +16,7 @@ from airflow_chronon.errors import CatalogError, Fault
 SUCCESS_FILE = "_SUCCESS"
 
 _PARTITION_FOLDER = re.compile(f"{COLUMN_NAME}=")
+_HIDDEN = frozenset("._")  #: what names begin with that may be of no data
 _FOLDER_MARKER = "_$folder$"  # what Hadoop leaves in object stores for an empty folder
 
 
@@ -26,14 +27,16 @@ def is_partition_folder(name: str) -> bool:
 
 def is_hidden(name: str) -> bool:
     """Whether a file or folder holds no data: its name starts with ``.`` or ``_``, and it is not a partition folder."""
-    return name.startswith(".") or (name.startswith("_") and not is_partition_folder(name))
+    if name[:1] not in _HIDDEN:  # most names, and there are hundreds of thousands
+        return False
+    return name[0] == "." or not is_partition_folder(name)
 
 
 def is_data_file(name: str) -> bool:
     """Whether a file holds rows of the table. Raises :class:`CatalogError` for a file named like a partition folder."""
     if is_hidden(name) or name.endswith(_FOLDER_MARKER):
         return False
-    if is_partition_folder(name) and "." not in name.partition("=")[2]:
+    if "=" in name and is_partition_folder(name) and "." not in name.partition("=")[2]:
         raise CatalogError(
             Fault(
                 "catalog",
@@ -47,8 +50,13 @@ def is_data_file(name: str) -> bool:
 
 def partition_of(folder: str) -> dict[str, str]:
     """The partition values that a folder's path spells, unescaped: ``ds=2026-01-01/hr=23%3A00`` and the like."""
-    pairs = (part.split("=", 1) for part in folder.split("/") if is_partition_folder(part))
-    return {column: unescape_label(label) for column, label in pairs}
+    return _partition_of(part for part in folder.split("/") if is_partition_folder(part))
+
+
+def _partition_of(parts: Iterable[str]) -> dict[str, str]:
+    """The values that the names of partition folders spell."""
+    pairs = (part.split("=", 1) for part in parts)
+    return {column: unescape_label(label) if "%" in label else label for column, label in pairs}
 
 
 @dataclass(slots=True)
@@ -69,8 +77,8 @@ def listing_of(files: Iterable[str], *, landed: LandedWhen) -> TableListing:
         folder, _, name = path.rpartition("/")
         if folder not in folders:
             parts = folder.split("/") if folder else []
-            hidden = any(is_hidden(part) for part in parts)
-            key = tuple(part for part in parts if is_partition_folder(part))
+            key = tuple(filter(is_partition_folder, parts))
+            hidden = len(key) < len(parts) and any(map(is_hidden, parts))  # a partition folder never is
             folders[folder] = None if hidden else partitions.setdefault(key, _Seen())
         seen = folders[folder]
         if seen is None:
@@ -87,4 +95,4 @@ def listing_of(files: Iterable[str], *, landed: LandedWhen) -> TableListing:
     if landed is LandedWhen.SUCCESS_FILE:
         marked = {key for key, seen in partitions.items() if seen.success}
         leaves = (key for key in leaves if any(key[:depth] in marked for depth in range(1, len(key) + 1)))
-    return TableListing(TableState.PARTITIONED, tuple(partition_of("/".join(key)) for key in leaves))
+    return TableListing(TableState.PARTITIONED, tuple(map(_partition_of, leaves)))

@@ -64,6 +64,14 @@ def test_a_wait() -> None:
     assert writer.dag_id == "staging_query.t.s.hourly__1" and writer.is_known
 
 
+def test_a_wait_of_a_run_of_a_replay() -> None:
+    cls, data = load("partition_trigger_of_a_replay")
+    trigger = cls(**data)
+    assert trigger.serialize() == (f"{cls.__module__}.PartitionTrigger", data)
+    first = trigger._held_for()
+    assert [each.run_id for each in first] == [f"manual__2026-06-01-0{hour}-00__ab12cd34" for hour in range(3)]
+
+
 def test_a_gate() -> None:
     cls, data = load("gate_trigger")
     trigger = cls(**data)

@@ -16,6 +16,7 @@ from airflow_chronon.core.calendar.instants import Instant
 from airflow_chronon.core.overview.snapshot import SNAPSHOT_ASSET
 from airflow_chronon.core.records.grid_contract import CONTRACTS_ASSET
 from airflow_chronon.core.runs.task_ids import LAST_TASK
+from airflow_chronon.core.waits.said import SAID_ASSET
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,13 @@ class FakeSupervisor:
     asked: list[Any] = field(default_factory=list)
     contracts: dict[str, str] = field(default_factory=dict)  #: by key, the grids of first writes (C22)
     snapshots: dict[str, str] = field(default_factory=dict)  #: by key, what the reconciler keeps of deployments
+    said: dict[str, Any] = field(default_factory=dict)  #: by key, what people have said of partitions
 
     async def asend(self, msg: Any) -> Any:
         self.asked.append(msg)
         if isinstance(msg, GetAssetStateStoreByName):
-            assert msg.name in (CONTRACTS_ASSET, SNAPSHOT_ASSET)
-            kept = (self.contracts if msg.name == CONTRACTS_ASSET else self.snapshots).get(msg.key)
+            kept_of = {CONTRACTS_ASSET: self.contracts, SNAPSHOT_ASSET: self.snapshots, SAID_ASSET: self.said}
+            kept = kept_of[msg.name].get(msg.key)
             return SimpleNamespace(error="ASSET_STORE_NOT_FOUND") if kept is None else SimpleNamespace(value=kept)
         runs = [run for run in self.runs if run.dag_id == msg.dag_id]
         runs = [run for run in runs if msg.run_ids is None or run.run_id in msg.run_ids]

@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from airflow_chronon.airflow.assets import contracts_asset
+from airflow_chronon.airflow.assets import contracts_asset, said_asset
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.hooks import find_airflow
 from airflow_chronon.airflow.lineage import Lineage, LineageMixin, Written
@@ -326,7 +326,10 @@ class LandedOperator(_PlanOperator):
     ui_color = "#f6f1dd"
 
     def __init__(self, *, assets: Mapping[Mode, Any], **kwargs: Any) -> None:
-        super().__init__(outlets=[asset for asset in assets.values() if asset is not None], **kwargs)
+        # Airflow drops the state of an asset that no DAG refers to
+        super().__init__(
+            inlets=[said_asset()], outlets=[each for each in assets.values() if each is not None], **kwargs
+        )
         self._assets = dict(assets)
 
     def execute(self, context: Any) -> list[str]:

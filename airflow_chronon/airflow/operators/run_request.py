@@ -21,6 +21,8 @@ REQUEST_TEMPLATES: dict[str, str] = {
     "interval_end": "{{ dag_run.data_interval_end.isoformat() if dag_run.data_interval_end else '' }}",
     "replay": "{{ (dag_run.conf or {}).get('replay', '') | tojson }}",
 }
+#: Those of them that triggers in Airflow's database may lack, made by an earlier version.
+LATER = frozenset({"replay"})
 
 
 def request_of_fields(fields: Mapping[str, str]) -> RunRequest:
@@ -52,7 +54,7 @@ def request_of_context(context: Mapping[str, Any]) -> RunRequest:
 def replay_of_fields(fields: Mapping[str, str]) -> ReplayOrder | None:
     """The replay that the run is part of; None where it is of none, or was made by somebody who carries no order."""
     try:
-        return read_order({REPLAY: json.loads(fields["replay"] or "null")})
+        return read_order({REPLAY: json.loads(fields.get("replay") or "null")})
     except ValueError:
         return None
 

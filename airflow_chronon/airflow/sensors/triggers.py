@@ -21,9 +21,10 @@ from airflow.triggers.base import (
 
 from airflow_chronon.airflow.clock import now
 from airflow_chronon.airflow.masking import amask_filled
-from airflow_chronon.airflow.operators.run_request import REQUEST_TEMPLATES, replay_of_fields, request_of_fields
+from airflow_chronon.airflow.operators.run_request import LATER, REQUEST_TEMPLATES, replay_of_fields, request_of_fields
 from airflow_chronon.airflow.sensors.own_run import is_overtaken, kept_grid
 from airflow_chronon.airflow.sensors.rebuilds import HoldEnd, hold
+from airflow_chronon.airflow.sensors.said import SaidOfTable
 from airflow_chronon.airflow.sensors.supervisor import ProcessSupervisor
 from airflow_chronon.airflow.sensors.table_polls import TablePolls
 from airflow_chronon.airflow.sensors.upstream_log import UpstreamLog
@@ -66,11 +67,12 @@ class _RunTrigger(BaseTrigger):
     def __init__(self, *, schedule: dict[str, Any], conf: str = "", output: str = "", **request: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.schedule, self.conf, self.output = schedule, conf, output
-        for name in REQUEST_TEMPLATES:
+        self._given = [name for name in REQUEST_TEMPLATES if name in request or name not in LATER]
+        for name in self._given:
             setattr(self, name, request.get(name, REQUEST_TEMPLATES[name]))
 
     def _request_fields(self) -> dict[str, str]:
-        return {name: getattr(self, name) for name in REQUEST_TEMPLATES}
+        return {name: getattr(self, name) for name in self._given}
 
     def _shared_fields(self) -> dict[str, Any]:
         return {"schedule": self.schedule, "conf": self.conf, "output": self.output} | self._request_fields()
@@ -203,12 +205,14 @@ class PartitionTrigger(_RunTrigger, BaseEventTrigger):
             return seen[0]
 
         polls = TablePolls(trigger.table, look, threads=threads)
+        said = SaidOfTable(trigger.table, ProcessSupervisor())
         outlook = TableOutlook(map(writer_from_json, json.loads(trigger.writers)), ProcessSupervisor())
         try:
             while True:
                 waits = [wait for needed in cls._needed.get(key, {}).values() for wait in needed]
                 await outlook.ask(waits, now=now())  # before the listing: what lands in between is seen
                 observation = await polls.observation()
+                observation = await said.complete(observation, waits)
                 observation = await outlook.complete(observation, waits, now=now())
                 cls._observations[key] = (time.monotonic(), observation)
                 yield observation

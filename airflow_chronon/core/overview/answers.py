@@ -30,12 +30,13 @@ LETTERS = {
     State.STRANDED: "W",
     State.FAILED: "F",
     State.MISSING: "M",
+    State.ABSENT: "A",
     State.SKIPPED: "S",
     State.DUE: "D",
     State.OPEN: "O",
 }
 #: Of several partitions in one cell the first that there is, is shown.
-_WORST = "FWMTRQDSLO"
+_WORST = "FWMTRQDSALO"
 MOST_CELLS = 400_000  #: of one answer
 
 

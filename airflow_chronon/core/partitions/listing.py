@@ -29,6 +29,7 @@ class TableListing:
 
     state: TableState
     partitions: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
+    said: frozenset[str] = frozenset()  #: labels that count as there whatever was listed, since people said so
     _labels: dict[tuple[str, tuple[str, ...]], frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -48,8 +49,12 @@ class TableListing:
         """
         known = self._labels.get((column, sub))
         if known is None:
-            known = self._labels[column, sub] = self._landed(column, sub)
+            known = self._labels[column, sub] = self._landed(column, sub) | self.said
         return known
+
+    def with_said(self, labels: Iterable[str]) -> TableListing:
+        """The same listing with labels that people said are there, or never will be."""
+        return TableListing(self.state, self.partitions, frozenset(labels))
 
     def _landed(self, column: str, sub: tuple[str, ...]) -> frozenset[str]:
         landed = frozenset(p[column] for p in self.partitions if column in p)

@@ -33,6 +33,7 @@ class State(Enum):
     LANDED = "landed"
     DONE = "done"  #: of a job, which has no table: a run of it ended well
     DUE = "due"  #: its run comes by itself
+    ABSENT = "absent"  #: on purpose: somebody said that it never will be there
     SKIPPED = "skipped"
     MISSING = "missing"
 
@@ -99,9 +100,13 @@ class Known:
     good: State = State.LANDED  #: :attr:`State.DONE` for a job: its runs tell what is there
     freshness: int | None = None  #: how many seconds after its end a partition that is not there is late
     staleness: Staleness | None = None  #: None: nobody asked
+    absent: Mapping[str, str] = field(default_factory=dict)  #: by label, who said that it never will be there, and when
     landed_inputs: Mapping[str, Container[str]] = field(
         default_factory=dict
     )  #: of tables that runs went without, by table
+
+
+_MAY_BE_ABSENT = frozenset((State.FAILED, State.STRANDED, State.DUE, State.SKIPPED, State.MISSING))
 
 
 def partition_rows(
@@ -128,6 +133,8 @@ class PartitionStates:
         if (stale := self._stale(row)) is not None:
             reason = "; ".join(filter(None, (str(stale), row.reason)))
             return replace(row, state=State.STALE, stale=stale, reason=reason)
+        if row.state in _MAY_BE_ABSENT and not row.landed and (said := self._known.absent.get(row.label)) is not None:
+            return replace(row, state=State.ABSENT, reason=f"absent on purpose, {said}")
         if freshness is None or row.landed or row.state is row.good or not isinstance(schedule, PartitionedSchedule):
             return row
         late_since, begun = schedule.end_of(start) + freshness, self._first_landed

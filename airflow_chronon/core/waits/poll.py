@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from airflow_chronon.core.calendar.instants import DAY, Instant, iso
@@ -19,7 +19,10 @@ from airflow_chronon.core.waits.readiness import (
     missing_labels,
     newest_ready,
 )
+from airflow_chronon.core.waits.said import Said
 from airflow_chronon.errors import CatalogError
+
+_SHOWN = 5
 
 #: An expression that can have no value answers with the error that says so.
 Answer = TableListing | Instant | bool | str | float | IllegalExpression | None
@@ -43,6 +46,7 @@ class Observation:
     forecasts: Mapping[Instant, Forecast] = field(
         default_factory=dict
     )  #: by partition start, of some that are not there
+    said: Mapping[str, Said] = field(default_factory=dict)  #: by label, of some that are not there
 
 
 def query_of(wait: Wait) -> Query:
@@ -106,7 +110,7 @@ def judge(waits: Collection[Wait], observation: Observation, *, waited: int = 0)
     """Whether every wait on a table is over that has gone on for so many seconds. Raises ``CatalogError`` when one never can be."""
     if observation.trouble:
         return Readiness(False, observation.trouble)
-    verdicts = [_verdict(wait, observation.answers[query_of(wait)], observation.forecasts, waited) for wait in waits]
+    verdicts = [_verdict(wait, observation.answers[query_of(wait)], observation, waited) for wait in waits]
     reasons = "; ".join(dict.fromkeys(verdict.reason for verdict in verdicts if verdict.reason))
     if observation.place and any(_is_absent(observation.answers[query_of(wait)]) for wait in waits):
         reasons += f"; looked for in {observation.place}"
@@ -119,12 +123,21 @@ def judge(waits: Collection[Wait], observation: Observation, *, waited: int = 0)
 
 def missing_starts(waits: Iterable[Wait], observation: Observation) -> frozenset[Instant]:
     """The starts of the partitions that some waits need and that are not there, as far as the table was listed."""
-    found: set[Instant] = set()
+    return frozenset(
+        wait.spec.format.decode(label) for wait, label in _missing(waits, observation) if wait.spec is not None
+    )
+
+
+def missing_texts(waits: Iterable[Wait], observation: Observation) -> frozenset[str]:
+    """The same as labels."""
+    return frozenset(label for _, label in _missing(waits, observation))
+
+
+def _missing(waits: Iterable[Wait], observation: Observation) -> Iterator[tuple[Wait, str]]:
     for wait in waits:
         listing = observation.answers.get(query_of(wait))
-        if isinstance(listing, TableListing) and wait.spec is not None:
-            found.update(map(wait.spec.format.decode, missing_labels(wait, listing)))
-    return frozenset(found)
+        if isinstance(listing, TableListing):
+            yield from ((wait, label) for label in missing_labels(wait, listing))
 
 
 def _is_absent(answer: Answer) -> bool:
@@ -132,17 +145,37 @@ def _is_absent(answer: Answer) -> bool:
     return answer is None or (isinstance(answer, TableListing) and answer.state is TableState.MISSING)
 
 
-def _verdict(wait: Wait, answer: Answer, forecasts: Mapping[Instant, Forecast], waited: int) -> Readiness:
+def _verdict(wait: Wait, answer: Answer, observation: Observation, waited: int) -> Readiness:
     if isinstance(answer, IllegalExpression):
         raise answer
     if isinstance(answer, TableListing):
-        if not forecasts or wait.spec is None:
-            return labels_ready(wait, answer, waited=waited)
-        decode = wait.spec.format.decode
-        missing = {label: forecasts.get(decode(label)) for label in missing_labels(wait, answer)}
-        told: Forecasts = {label: each for label, each in missing.items() if each is not None}
-        return labels_ready(wait, answer, told, waited=waited)
+        found = _labels_verdict(
+            wait, answer.with_said(observation.said) if observation.said else answer, observation, waited
+        )
+        told = _told(wait, observation.said)
+        return replace(found, reason="; ".join(filter(None, (found.reason, told)))) if told else found
     if wait.expression is not None:
         return expression_ready(wait, answer)
     assert answer is None or isinstance(answer, int)
     return newest_ready(wait, answer)
+
+
+def _labels_verdict(wait: Wait, listing: TableListing, observation: Observation, waited: int) -> Readiness:
+    forecasts = observation.forecasts
+    if not forecasts or wait.spec is None:
+        return labels_ready(wait, listing, waited=waited)
+    decode = wait.spec.format.decode
+    missing = {label: forecasts.get(decode(label)) for label in missing_labels(wait, listing)}
+    told: Forecasts = {label: each for label, each in missing.items() if each is not None}
+    return labels_ready(wait, listing, told, waited=waited)
+
+
+def _told(wait: Wait, said: Mapping[str, Said]) -> str:
+    """What people have said of the labels that a wait needs."""
+    told = []
+    for kind, what in ((Said.NEVER, "is absent on purpose"), (Said.LANDED, "is there by somebody's word")):
+        labels = [label for label in wait.labels if said.get(label) is kind]
+        if labels:
+            more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
+            told.append(f"{wait.table} {wait.column}={', '.join(labels[:_SHOWN])}{more} {what} (land)")
+    return "; ".join(told)

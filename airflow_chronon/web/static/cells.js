@@ -8,7 +8,7 @@ const HEAD = 92; // pixels for what a line is
 const AXIS = 18; // pixels for what a column is
 const HEIGHTS = { partition: 20, day: 26, month: 40 }; // of a line, the space below it included
 const CHOSEN = "#3478d4";
-const WORST = "FWMRQDSLO";
+const WORST = "FWMTRQDSALO";
 /** Seconds of a line of partitions, by their interval: up to a hundred cells in each. Days have a month, months a year. */
 const LINES = [[300, 3_600], [900, 21_600], [3_600, 86_400], [DAY - 1, 604_800]];
 

@@ -8,6 +8,7 @@ export const STATES = {
   W: { name: "stranded", colour: "#a2602c" },
   F: { name: "failed", colour: "#d3423f" },
   M: { name: "missing", colour: "#e59a2b" },
+  A: { name: "absent on purpose", colour: "#c7c2d6" },
   S: { name: "skipped", colour: "#a99fc4" },
   D: { name: "due", colour: "#7fb4e6" },
   O: { name: "open", colour: "#9aa0ad" },
