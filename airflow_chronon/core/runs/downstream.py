@@ -60,7 +60,7 @@ def _readers(plans: Mapping[str, Plan]) -> dict[str, list[tuple[ConfPlan, list[T
     """Who reads each table, and how."""
     readers: dict[str, list[tuple[ConfPlan, list[TableDependency]]]] = defaultdict(list)
     for plan in plans.values():
-        if not isinstance(plan, ConfPlan):
+        if not isinstance(plan, ConfPlan) or plan.is_left_out:  # without a DAG nothing of it can be replayed
             continue
         reads: dict[str, list[TableDependency]] = defaultdict(list)
         for found in plan.dependencies.values():

@@ -15,6 +15,7 @@ from airflow_chronon.core.runs.backfill import Replay
 from airflow_chronon.core.runs.downstream import with_downstream
 from airflow_chronon.core.runs.replay_order import MOST_RANGES, REPLAY, dags_held_for, order_of, read_order
 from airflow_chronon.core.schedules.modes import Mode
+from airflow_chronon.core.settings.model import Settings, Unscheduled
 from airflow_chronon.core.waits.outlook import TableWriter
 from airflow_chronon.errors import ChrononError
 from tests.support.confs import Document, at, dependency, events, group_by, judge, staging_query
@@ -226,6 +227,16 @@ def test_a_replay_of_too_many_pieces_is_refused_where_runs_would_have_to_carry_t
 )
 def test_what_a_person_wrote_into_the_conf_of_a_run_holds_nothing_up(conf: object) -> None:
     assert read_order(conf) is None
+
+
+def test_a_conf_that_has_no_dag_is_left_out() -> None:
+    found = judge(
+        RAW,
+        hourly("t.off__1", dependency("ns.t_raw__1", "1h"), schedule="@never"),
+        settings=Settings(unscheduled=Unscheduled.OMIT),
+    )
+    plans = {plan.key: plan for plan in good_plans(found)}
+    assert list(downstream(plans, "t.raw__1", "2026-06-02-03-00")) == ["t.raw__1"]
 
 
 def test_a_group_by_downstream_is_touched_by_its_source() -> None:
