@@ -16,6 +16,8 @@ _EXTRAS = {
     "pyarrow": "filesystem",
     "pyarrow.parquet": "filesystem",
     "pyarrow.compute": "filesystem",
+    "deltalake": "delta",
+    "deltalake.exceptions": "delta",
     "pyiceberg.catalog": "iceberg",
     "pyiceberg.exceptions": "iceberg",
 }

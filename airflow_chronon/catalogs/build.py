@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from airflow_chronon.catalogs.connections import Connect, StoreConnection, connections_of_environment
+from airflow_chronon.catalogs.delta import DeltaCatalog
 from airflow_chronon.catalogs.filesystem import FilesystemCatalog
 from airflow_chronon.catalogs.iceberg import IcebergCatalog
 from airflow_chronon.core.calendar.instants import Instant
@@ -16,7 +17,11 @@ from airflow_chronon.core.settings.variables import Secrets
 from airflow_chronon.core.waits.catalog import ExpressionValue, PartitionCatalog
 
 #: The class of every kind of catalog in :data:`airflow_chronon.core.settings.catalogs.CATALOGS`.
-CLASSES: Mapping[str, Callable[..., PartitionCatalog]] = {"filesystem": FilesystemCatalog, "iceberg": IcebergCatalog}
+CLASSES: Mapping[str, Callable[..., PartitionCatalog]] = {
+    "filesystem": FilesystemCatalog,
+    "iceberg": IcebergCatalog,
+    "delta": DeltaCatalog,
+}
 
 
 def build_catalog(

@@ -6,18 +6,18 @@ value of a column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
 
 from airflow_chronon.catalogs.connections import StoreConnection
-from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant, from_datetime
+from airflow_chronon.catalogs.metadata import column_of, instant_of, said_of, text_of
+from airflow_chronon.core.calendar.instants import DAY, HOUR, Instant
 from airflow_chronon.core.partitions.labels import IllegalFormat, PartitionFormat, partition_format
 from airflow_chronon.core.partitions.listing import TableListing, TableState
 from airflow_chronon.core.waits.catalog import ExpressionValue, IllegalExpression
-from airflow_chronon.errors import CatalogError, ChrononError, Fault
+from airflow_chronon.errors import CatalogError, Fault
 from airflow_chronon.extras import optional
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,7 +62,7 @@ class IcebergCatalog:
         found = self._take(table)
         if found is None:
             return TableListing(TableState.MISSING)
-        with _said_of(table):
+        with said_of("Iceberg", table):
             if not any(spec.fields for spec in found.specs().values()):
                 return TableListing(TableState.UNPARTITIONED)
             if found.current_snapshot() is None:
@@ -77,15 +77,15 @@ class IcebergCatalog:
         found = self._take(table)
         if found is None or found.current_snapshot() is None:
             return None
-        with _said_of(table):
-            name = _column_of(found, column, table)
+        with said_of("Iceberg", table):
+            name = column_of(found.schema().column_names, column, table)
             metrics = found.inspect.files()["readable_metrics"].to_pylist()
             bounds = [each[name]["upper_bound"] for each in metrics if each.get(name)]
             if bounds and all(bound is None for bound in bounds):
                 problem = f"the metadata hold no bounds of the column {column!r}"
                 remedy = "let its writer keep metrics of it (write.metadata.metrics.column."
                 raise CatalogError(Fault("C18", column, problem, f"{remedy}{column}=full)"), conf=table)
-            return max((_instant(bound, column, table) for bound in bounds if bound is not None), default=None)
+            return max((instant_of(bound, column, table) for bound in bounds if bound is not None), default=None)
 
     def evaluate(self, table: str, expression: str) -> ExpressionValue:
         """No expression is run over the rows of an Iceberg table here."""
@@ -103,7 +103,7 @@ class IcebergCatalog:
         if len(identifier) < 2:
             problem = "the table is named without a namespace, which every Iceberg table has"
             raise CatalogError(Fault("C16", "table", problem, "write namespace.table"), conf=table)
-        with _said_of(table):
+        with said_of("Iceberg", table):
             try:
                 return self._catalog().load_table(identifier)
             except (exceptions.NoSuchTableError, exceptions.NoSuchNamespaceError):
@@ -131,7 +131,7 @@ class IcebergCatalog:
         written = self._format(kind) if kind in _FORMATS else None
 
         def labels(value: Any) -> Mapping[str, str]:
-            text = _text(value) if written is None else written(value)
+            text = text_of(value) if written is None else written(value)
             return dict.fromkeys(names, text)
 
         return labels
@@ -159,13 +159,6 @@ def _leaf(partition: Mapping[str, Any], read: list[tuple[str, Callable[[Any], Ma
     return leaf
 
 
-def _text(value: Any) -> str:
-    """A value as Hive and Spark write it into a label."""
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat(sep=" ")
-    return value.isoformat() if isinstance(value, date) else str(value)
-
-
 def _days(value: Any) -> int:
     """Days since the epoch: the transform ``day`` gives a date or its number, as the version has it."""
     return (value - _EPOCH.date()).days if isinstance(value, date) else int(value)
@@ -175,29 +168,6 @@ def _of_months(months: int) -> str:
     """A count of months since the epoch as a label."""
     year, month = divmod(1970 * 12 + months, 12)
     return f"{year:04}-{month + 1:02}"
-
-
-def _instant(bound: Any, column: str, table: str) -> Instant:
-    """What a bound of a time column means: a time without a zone is UTC, a date its midnight, a number milliseconds."""
-    if isinstance(bound, datetime):
-        return from_datetime(bound if bound.tzinfo is not None else bound.replace(tzinfo=UTC))
-    if isinstance(bound, date):
-        return from_datetime(datetime(bound.year, bound.month, bound.day, tzinfo=UTC))
-    if isinstance(bound, int) and not isinstance(bound, bool):
-        return bound // 1_000
-    problem = f"the column {column!r} holds values such as {bound!r}, which are no times"
-    raise CatalogError(Fault("C18", column, problem, "use a timestamp, a date or epoch milliseconds"), conf=table)
-
-
-def _column_of(found: Any, column: str, table: str) -> str:
-    names = list(found.schema().column_names)
-    if column in names:
-        return column
-    folded = [name for name in names if name.casefold() == column.casefold()]  # Spark does not tell upper from lower
-    if len(folded) == 1:
-        return str(folded[0])
-    remedy = f"its columns are {', '.join(names[:20])}"
-    raise CatalogError(Fault("C18", column, f"the table has no column {column!r}", remedy), conf=table)
 
 
 def _properties(connection: StoreConnection) -> dict[str, Any]:
@@ -211,19 +181,3 @@ def _properties(connection: StoreConnection) -> dict[str, Any]:
     if connection.schema:
         given.setdefault("warehouse", connection.schema)
     return given
-
-
-@contextmanager
-def _said_of(table: str) -> Iterator[None]:
-    """Whatever a library raises about a table is a ``CatalogError`` of that table, in one line."""
-    try:
-        yield
-    except ChrononError as error:
-        if error.conf:
-            raise
-        raise CatalogError(error.fault, conf=table) from error
-    except Exception as error:  # catalogs raise what their drivers do
-        text = (str(error).strip().splitlines() or [""])[0][:300]
-        problem = f"the Iceberg catalog does not tell what it holds: {type(error).__name__}: {text}"
-        fault = Fault("C16", "", problem, "does it answer, and may this connection read the table?")
-        raise CatalogError(fault, conf=table) from error

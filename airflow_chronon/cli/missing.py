@@ -20,7 +20,8 @@ from airflow_chronon.storage.files import driver_of
 _LOCAL_ADDRESS = "http://127.0.0.1:8080"  #: where Airflow's API is unless its configuration says otherwise
 _ENGINE = ("duckdb", "sqlglot")  #: what the embedded engine imports
 _CATALOGS = {
-    "iceberg": ("pyiceberg", "iceberg")
+    "iceberg": ("pyiceberg", "iceberg"),
+    "delta": ("deltalake", "delta"),
 }  #: by the kind of a catalog: what it imports, and the extra that brings it
 _SHOWN = 3  #: confs that a message names
 

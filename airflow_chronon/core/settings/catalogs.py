@@ -35,7 +35,15 @@ class IcebergCatalogSettings(KindSettings):
     label_format: str | None = None
 
 
-CATALOGS = Kinds("catalog", FilesystemCatalogSettings, IcebergCatalogSettings)
+class DeltaCatalogSettings(KindSettings):
+    """Delta tables below one root."""
+
+    kind: Literal["delta"] = "delta"
+    root: Annotated[str, judged(is_filled_text, "is not a root", "give a path, or a URL such as s3://bucket/lake")]
+    storage_options: dict[str, str] | None = Field(default=None, repr=False)
+
+
+CATALOGS = Kinds("catalog", FilesystemCatalogSettings, IcebergCatalogSettings, DeltaCatalogSettings)
 
 
 class TableCatalogSection(Section):
