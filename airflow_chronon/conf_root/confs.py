@@ -38,6 +38,8 @@ CONF_FOLDERS = {
     "joins": ConfType.JOIN,
     "staging_queries": ConfType.STAGING_QUERY,
 }
+#: What those of the other folders of a compiled tree are called; no DAG runs them.
+_MODEL_FOLDERS = {"models": "model", "model_transforms": "model transform"}
 
 
 def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tuple[list[Conf], list[RejectedConf]]:
@@ -60,6 +62,21 @@ def read_confs(root: Path, settings: Settings, *, problems: list[Fault]) -> tupl
                 unreadable += bad
     single, doubled = _without_doubles(confs)
     return single, [*unreadable, *doubled]
+
+
+def passed_over(root: Path, environment: Environment) -> list[Fault]:
+    """A warning for each kind of conf of a conf root that no DAG runs, with how many there are."""
+    found = []
+    for tree in filter(Path.is_dir, _compiled_trees(root, environment)):
+        for folder, what in _MODEL_FOLDERS.items():
+            unreadable: list[Fault] = []  # it costs nothing: the confs in there are passed over as well
+            teams = files_by_team(root, tree / folder, unreadable, home=tree)
+            count = sum(len(team.files) for team in teams)
+            if count:
+                problem = f"{tree.name}/{folder} has {count} {what}{'s' if count > 1 else ''}, which no DAG runs"
+                remedy = "run the driver for them from a job file, before the runs that read their tables"
+                found.append(Fault("C11", "", problem, remedy))
+    return found
 
 
 def _reader(conf_type: ConfType, settings: Settings, *, is_older: bool) -> TeamReader[Conf]:

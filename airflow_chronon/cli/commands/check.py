@@ -6,16 +6,19 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from airflow_chronon.cli.commands.plan import BASE, show_differences
 from airflow_chronon.cli.options import FORMAT, ROOT, Command
 from airflow_chronon.cli.output import FINDINGS, GOOD, columns, show, tell
 from airflow_chronon.cli.target import Target, open_target
+from airflow_chronon.conf_root.confs import passed_over
+from airflow_chronon.core.confs.further_modes import unscheduled_modes
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.describe.json import verdict_json
 from airflow_chronon.engine.zipline import driver_warnings
+from airflow_chronon.errors import Fault
 
 _WORDS = {"ok": "ok", "rejected": "REJECTED", "other environment": "not here"}
 
@@ -45,9 +48,15 @@ def report_findings(target: Target) -> bool:
     """Say on stderr what is wrong or odd about the root as a whole; whether anything in it is bad."""
     target.report_problems()
     plans = [verdict.plan for verdict in target.verdicts.values() if isinstance(verdict.plan, ConfPlan)]
-    for odd in (*target.root.warnings(), *driver_warnings(plans, os.environ)):
+    for odd in (*target.root.warnings(), *driver_warnings(plans, os.environ), *_without_a_dag(target, plans)):
         tell(f"warning: {odd}")
     return bool(target.root.problems) or any(verdict.faults for verdict in target.verdicts.values())
+
+
+def _without_a_dag(target: Target, plans: list[ConfPlan]) -> Iterator[Fault]:
+    """What the confs of a root ask for and no DAG runs."""
+    yield from unscheduled_modes(plan.conf for plan in plans)
+    yield from passed_over(target.root.path, target.root.settings.environment)
 
 
 CHECK = Command(

@@ -102,6 +102,15 @@ class Conf:
             return False
         return flag if isinstance(self.document, GroupBy) else not flag and isinstance(self.document, Join)
 
+    @cached_property
+    def own_words(self) -> Mapping[str, Any]:
+        """The author's own words under ``customJson``; empty where there are none or they are no JSON object."""
+        try:
+            custom: Any = json.loads(self.meta.custom_json or "{}")
+        except (ValueError, RecursionError):
+            return {}
+        return custom if isinstance(custom, dict) else {}
+
     def runs_in(self, environment: Environment) -> bool:
         """Whether the conf is deployed there; without a list, in production only (C12)."""
         return environment in (self.meta.environments or (Environment.PROD,))
@@ -182,11 +191,7 @@ def unread_schedules(conf: Conf) -> Iterator[Fault]:
 
 def _unread_upload_schedule(conf: Conf) -> Iterator[Fault]:
     """A schedule of uploads alone, which newer compilers of the older dialect put among the author's own words."""
-    try:
-        custom: Any = json.loads(conf.meta.custom_json or "{}")
-    except (ValueError, RecursionError):
-        return
-    text = custom.get("uploadSchedule") if isinstance(custom, dict) else None
+    text = conf.own_words.get("uploadSchedule")
     if conf.is_online and isinstance(text, str) and normalised(text) != normalised(conf.meta.offline_schedule):
         problem = f"the upload schedule {quoted(text)} is not read: uploads follow offlineSchedule"
         yield Fault("D3", "metaData.customJson", problem, "set offline_schedule, or leave upload_schedule out")
