@@ -41,7 +41,9 @@ def known_runs(records: Iterable[RunRecord], schedule: AnySchedule, *, now: Inst
             window = TimeWindow(schedule.starts_of(run)[0], run.end)
             order = (float(record.start or record.run_after), record.run_id)
             fills = schedule.fills(run)
-            found.append(KnownRun(record.run_id, record.state, request.is_scheduled, window, order, fills))
+            found.append(
+                KnownRun(record.run_id, record.state, request.is_scheduled, window, order, fills, conf=record.conf)
+            )
     return found
 
 

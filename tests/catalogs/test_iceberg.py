@@ -169,6 +169,9 @@ def test_a_catalog_that_does_not_answer_is_trouble_and_no_empty_listing(tmp_path
 def test_settings_name_a_connection_and_properties_and_nothing_else() -> None:
     with pytest.raises(Rejected, match="root"):
         build_catalog({"kind": "iceberg", "root": "x"})
+    for wrong in ("hourly", "yyyy", "", 5):
+        with pytest.raises(Rejected, match="label_format"):
+            build_catalog({"kind": "iceberg", "label_format": wrong})
     catalog = build_catalog({"kind": "iceberg", "connection": "lake"})
     with pytest.raises(CatalogError, match=r"there is no connection 'lake' in this shell.*Set AIRFLOW_CONN_LAKE"):
         catalog.list_partitions("data.orders")

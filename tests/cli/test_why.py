@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -257,3 +258,24 @@ def test_a_mistake_is_one_sentence(chain: Chain, conf: str, label: str, said: st
     answer = chain.command("why", conf, label, "--root", chain.root)
     assert answer.code == 2 and answer.out == ""
     assert said in answer.err and answer.err.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize(("state", "root"), [("running", "running"), ("failed", "failed")])
+def test_a_run_that_holds_for_its_own_replay_names_what_it_holds_for(chain: Chain, state: str, root: str) -> None:
+    # C27: all that it reads has landed before
+    chain.land(SOURCE, LABEL)
+    chain.land(table("raw"), LABEL)
+    order = {"id": "ab12", "rebuilds": {dag("raw"): [3600, [[at("2026-06-01 03:00"), 1]]]}, "held_for": [dag("raw")]}
+    for step in ("raw", "clean"):
+        run = chain.run(step, state if step == "raw" else "running", LABEL, backfill=None)
+        made = replace(run, run_id=f"manual__{LABEL}__ab12", run_type="manual", conf={"replay": order})
+        chain.airflow.run_records[-1] = made
+    tasks = [("raw", "backfill", state), ("clean", f"wait.{table('raw')}", "deferred")]
+    chain.airflow.task_records = [
+        TaskRecord(dag(step), f"manual__{LABEL}__ab12", task, of, 1, at("2026-06-01 04:00"), at("2026-06-01 04:10"))
+        for step, task, of in tasks
+    ]
+    answer = chain.ask("clean").json
+    assert (answer["state"], answer["text"]) == ("waiting", "its run holds for what its replay rebuilds before it")
+    (below,) = answer["because"]
+    assert (below["of"], below["label"], below["state"]) == (key("raw"), LABEL, root)

@@ -55,6 +55,9 @@ class KnownRun:
     was_skipped: bool = False  #: it ended well without doing its work: what it waited for will never come (C30)
     is_stranded: bool = False  #: queued, and Airflow never starts it: its backfill was cancelled
     lagging: tuple[Lagging, ...] = ()  #: what it went without, where ``max_lag`` let it
+    conf: Mapping[str, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  #: what it was given, such as its replay
 
     @property
     def is_active(self) -> bool:

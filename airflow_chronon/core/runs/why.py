@@ -18,6 +18,8 @@ from airflow_chronon.core.confs.conf import output_table
 from airflow_chronon.core.confs.naming import legal_id
 from airflow_chronon.core.confs.plan import Plan, RejectedConf, Verdict
 from airflow_chronon.core.confs.resolve import ConfPlan
+from airflow_chronon.core.runs.replay_order import read_order
+from airflow_chronon.core.runs.stale import read_windows
 from airflow_chronon.core.runs.states import KnownRun, PartitionRow, State
 from airflow_chronon.core.runs.task_ids import GATE_PREFIX, LAST_TASK, WAIT_PREFIX
 from airflow_chronon.core.schedules.modes import Mode
@@ -29,6 +31,10 @@ MOST_JUDGED = 5_000  #: partitions that are not shown, and that are judged for a
 _ENDED = ("success", "skipped", "failed", "upstream_failed", "removed")
 _WORKING = ("running", "restarting")
 _AT_WORK = (*_WORKING, "deferred")
+
+
+#: States of a partition whose run of a replay has not done it.
+_NOT_REBUILT = frozenset((State.RUNNING, State.QUEUED, State.STRANDED, State.FAILED))
 
 
 class CauseState(Enum):
@@ -253,11 +259,14 @@ class _Walk:
         waits = [task for task in tasks.values() if _is_wait(task) and task.state not in _ENDED]
         if waits:
             because = tuple(self._causes(plan, table, None, run, names={task.task_id for task in waits}))
-            text = (
-                "its run waits for what it reads"
-                if because
-                else "what it reads is there: its waits end at their next poll"
-            )
+            text = "its run waits for what it reads"
+            if not because:
+                because = tuple(self._of_replay(plan, run))
+                text = (
+                    "its run holds for what its replay rebuilds before it"
+                    if because
+                    else "what it reads is there: its waits end at their next poll"
+                )
             expected = self._estimate(plan, table, because)
             return replace(
                 cause, state=CauseState.WAITING.value, text=halted or text, because=because, expected=expected
@@ -267,6 +276,28 @@ class _Walk:
         if work is None or work.state is None:
             return replace(cause, text="its work has not begun", expected=self._estimate(plan, table, ()))
         return self._about_to_work(cause, plan, table, run, work)
+
+    def _of_replay(self, plan: Plan, run: KnownRun) -> Iterator[Cause]:
+        """The partitions that a run reads, and that its own replay has not rebuilt yet (C27)."""
+        order = read_order(run.conf)
+        if order is None or not isinstance(plan, ConfPlan):
+            return
+        for table, writers in plan.writers.items():
+            reads = [read for found in plan.dependencies.values() for read in found if read.table == table]
+            windows = [
+                window
+                for read in reads
+                for window in read_windows(read, run.window.start, run.window.end, grid=plan.spec.grid)
+            ]
+            first = order.first_of(writers, windows, own_dag_id=plan.dag_id, own_start=run.window.start)
+            of = {each.dag_id: each.verdict.plan for each in self.facts.writers(plan, table)}
+            for rebuild in first:
+                source = of.get(rebuild.dag_id)
+                if not isinstance(source, ConfPlan):
+                    continue
+                for fact in self.facts.partitions(source, table, [source.spec.start_of(rebuild.label)]):
+                    if fact.run is not None and fact.run.run_id == rebuild.run_id and fact.row.state in _NOT_REBUILT:
+                        yield self.partition(source, table, fact.row.start, fact=fact)
 
     def _working(self, cause: Cause, plan: Plan, work: TaskFact) -> Cause:
         usual = self.facts.usual_seconds(plan, work.task_id)

@@ -7,9 +7,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from airflow_chronon.core.partitions.labels import IllegalFormat, partition_format
 from airflow_chronon.core.partitions.listing import LandedWhen
 from airflow_chronon.core.settings.kinds import Kinds, KindSettings, Section, over
 from airflow_chronon.core.settings.values import Amount, Duration, is_filled_text, judged
+
+
+def _is_format(value: Any) -> bool:
+    try:
+        partition_format(str(value))
+    except IllegalFormat:
+        return False
+    return True
 
 
 class FilesystemCatalogSettings(KindSettings):
@@ -32,7 +41,9 @@ class IcebergCatalogSettings(KindSettings):
     ] = None
     name: str | None = None
     properties: dict[str, Any] | None = Field(default=None, repr=False)
-    label_format: str | None = None
+    label_format: Annotated[
+        str | None, judged(_is_format, "is not a format of labels", "write it like yyyy-MM-dd-HH-mm")
+    ] = None
 
 
 class DeltaCatalogSettings(KindSettings):
