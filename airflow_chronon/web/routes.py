@@ -36,6 +36,7 @@ NOTHING_SEEN = (
 )
 _MOST_DAYS = 400
 _ROWS_LAST = 15  #: seconds; a page asks every 30
+_DAYS_KEPT = 4  #: how many spans of days the list is kept for: people look at different ones
 _LAMP_DAYS = 35  #: that a lamp tells about, as in the list of all confs
 _MOST_SECONDS = 200 * 366 * DAY
 
@@ -86,17 +87,19 @@ class _Rows:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: tuple[int, Instant, list[dict[str, Any]]] | None = None
+        self._kept: dict[int, tuple[Instant, list[dict[str, Any]]]] = {}  #: by days, of a few that were asked last
 
     def read(self, session: Session, *, days: int, now: Instant) -> tuple[Instant, list[dict[str, Any]]]:
         """The rows over so many days, and when they were worked out. Whoever asks meanwhile waits, and works nothing out."""
         with self._lock:
-            if self._kept is None or self._kept[0] != days or not 0 <= now - self._kept[1] < _ROWS_LAST:
+            at, rows = self._kept.get(days, (0, []))
+            if not rows or not 0 <= now - at < _ROWS_LAST:
                 found = read_snapshots(session, allowed=None)
                 live = live_dags(session, found, TimeWindow(_first_day(now, days), now + DAY), now=now)
-                rows = overview(found, lambda conf: live[conf.dag_id], days=days, now=now)
-                self._kept = (days, now, rows)
-            return self._kept[1], self._kept[2]
+                at, rows = now, overview(found, lambda conf: live[conf.dag_id], days=days, now=now)
+                self._kept.pop(days, None)
+                self._kept = dict([*self._kept.items(), (days, (at, rows))][-_DAYS_KEPT:])
+            return at, rows
 
 
 _ROWS = _Rows()
