@@ -92,8 +92,8 @@ class _Rows:
     def read(self, session: Session, *, days: int, now: Instant) -> tuple[Instant, list[dict[str, Any]]]:
         """The rows over so many days, and when they were worked out. Whoever asks meanwhile waits, and works nothing out."""
         with self._lock:
-            at, rows = self._kept.get(days, (0, []))
-            if not rows or not 0 <= now - at < _ROWS_LAST:
+            at, rows = self._kept.get(days, (-_ROWS_LAST, []))
+            if not 0 <= now - at < _ROWS_LAST:
                 found = read_snapshots(session, allowed=None)
                 live = live_dags(session, found, TimeWindow(_first_day(now, days), now + DAY), now=now)
                 at, rows = now, overview(found, lambda conf: live[conf.dag_id], days=days, now=now)

@@ -31,7 +31,7 @@ export function drawCell(context, letter, x, y, width, height) {
   const half = Math.max(1, Math.round(height / 2));
   if (letter === "M" || letter === "D") context.strokeRect(x + 0.5, y + 0.5, Math.max(1, width - 1), height - 1);
   else if (letter === "O") context.fillRect(x, y + height - 2, width, 2);
-  else if (letter === "S") context.fillRect(x, y + half, width, height - half);
+  else if (letter === "S" || letter === "A") context.fillRect(x, y + half, width, height - half);
   else if (letter === "Q") context.fillRect(x, y, width, half);
   else context.fillRect(x, y, width, height);
   context.fillStyle = letter === "R" || letter === "F" || letter === "W" || letter === "T" ? "#fff" : colour;
@@ -41,8 +41,8 @@ export function drawCell(context, letter, x, y, width, height) {
   if (letter === "F" && width > 4) line(context, x + 1, y + height - 1, x + width - 1, y + 1);
 }
 
-const STACKED = "FWMTRQDSOL"; // from the top of a cell that holds several
-const PALE = { S: 0.75, O: 0.12 };
+const STACKED = "FWMTRQDSAOL"; // from the top of a cell that holds several
+const PALE = { S: 0.75, A: 0.75, O: 0.12 };
 
 /** A cell that holds several partitions: of each state as much as there is of it, never less than can be seen. */
 export function drawStack(context, letters, x, y, width, height) {

@@ -4,7 +4,7 @@ import { cancel, dryRun, newestBackfill, replayLabel, replayRange } from "./api.
 import { counted, labelOf } from "./look.js";
 
 const { createElement: h, useCallback, useEffect, useMemo, useState } = globalThis.React;
-const CHOICES = { missing: ["missing", "FWMS"], failed: ["failed", "FW"], all: ["all", "LFWMS"] };
+const CHOICES = { missing: ["missing", "FWMS"], failed: ["failed", "FW"], all: ["all", "LTFWMSA"] };
 const MOST_BY_KEY = 200; // scattered labels that a page starts by itself
 const POLL = 4_000;
 const SETTLED = 300; // milliseconds without another change until Airflow is asked
