@@ -16,10 +16,9 @@ from airflow_chronon.core.calendar.instants import iso
 from airflow_chronon.core.confs.plan import good_plans
 from airflow_chronon.core.confs.resolve import ConfPlan
 from airflow_chronon.core.partitions.listing import TableListing, TableState
-from airflow_chronon.core.settings.catalogs import CatalogSection
 from airflow_chronon.core.waits.catalog import PartitionCatalog
 from airflow_chronon.core.waits.dependencies import TableDependency
-from airflow_chronon.core.waits.table_view import check_labels, columns_of
+from airflow_chronon.core.waits.table_view import check_labels, columns_of, is_label
 from airflow_chronon.errors import ChrononError
 
 
@@ -34,7 +33,7 @@ def catalog(options: argparse.Namespace) -> int:
     began = time.monotonic()
     token, listing = seen.change_token(options.table), seen.list_partitions(options.table)
     took = time.monotonic() - began
-    views = [_view(seen, section, options.table, listing, plan, read) for plan, read in uses]
+    views = [_view(seen, options.table, listing, plan, read) for plan, read in uses]
     found: dict[str, Any] = {
         "table": options.table,
         "kind": settings.get("kind"),
@@ -77,7 +76,6 @@ def _uses(target: Target, table: str) -> Iterator[tuple[ConfPlan, TableDependenc
 
 def _view(
     seen: PartitionCatalog,
-    section: CatalogSection,
     table: str,
     listing: TableListing,
     plan: ConfPlan,
@@ -92,18 +90,10 @@ def _view(
             return view | {"newest": None if newest is None else iso(newest)}
         view |= {"format": str(spec.format), "grid": str(spec.grid)}
         check_labels(table, column, spec, listing)
-        own = [label for label in listing.labels(column) if _is_label(spec, label)]
+        own = [label for label in listing.labels(column) if is_label(spec, label)]
         return view | {"newest": max(own, key=spec.start_of, default=None)}
     except ChrononError as error:
         return view | {"error": str(error)}
-
-
-def _is_label(spec: Any, label: str) -> bool:
-    try:
-        spec.start_of(label)
-    except ChrononError:
-        return False
-    return True
 
 
 def _text(found: dict[str, Any], listing: TableListing) -> str:

@@ -98,7 +98,6 @@ def order_of(replay_id: str, replays: Sequence[Replay], *, held_for: frozenset[s
 
 def dags_held_for(replays: Sequence[Replay]) -> frozenset[str]:
     """The DAGs of a replay whose partitions another of its confs reads, or a later partition of the same one."""
-    written = {table: replay.plan.dag_id for replay in replays for table in replay.plan.tables}
     read = {
         each.table
         for replay in replays
@@ -106,7 +105,7 @@ def dags_held_for(replays: Sequence[Replay]) -> frozenset[str]:
         for found in replay.plan.dependencies.values()
         for each in found
     }
-    return frozenset(dag_id for table, dag_id in written.items() if table in read)
+    return frozenset(replay.plan.dag_id for replay in replays if read.intersection(replay.plan.tables))
 
 
 def read_order(conf: object) -> ReplayOrder | None:

@@ -62,7 +62,7 @@ def check_labels(table: str, column: str, spec: PartitionSpec, listing: TableLis
     """Raise ``CatalogError`` where nobody who waits for such labels will ever see one: another column, or another format."""
     check_shape(table, column, listing)
     labels = listing.labels(column)
-    if listing.state is not TableState.PARTITIONED or not labels or any(_is_of(spec, label) for label in labels):
+    if listing.state is not TableState.PARTITIONED or not labels or any(is_label(spec, label) for label in labels):
         return
     newest = max(labels)
     problem = f"none of its {len(labels)} labels is a partition of {spec.grid}: they are such as {newest!r}, and"
@@ -77,7 +77,8 @@ def check_labels(table: str, column: str, spec: PartitionSpec, listing: TableLis
     )
 
 
-def _is_of(spec: PartitionSpec, label: str) -> bool:
+def is_label(spec: PartitionSpec, label: str) -> bool:
+    """Whether a text is a partition of the grid, in its format."""
     try:
         spec.start_of(label)
     except ChrononError:
